@@ -1,0 +1,48 @@
+# Every target sets up .venv by itself; only Python 3.11, git and make are needed.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help demo test check bench test-system format clean
+
+help:
+	@echo 'make demo         show the product at work'
+	@echo 'make test         run the tests'
+	@echo 'make check        lint, types, import directions'
+	@echo 'make bench        run every measured claim'
+	@echo 'make test-system  run the tests that need system packages (installs them)'
+
+# Rebuilt whenever what is installed could differ.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Tradewind needs Python 3.11 or newer; '$(PYTHON)' is older. hint: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
+
+test: $(READY)
+	$(BIN)/pytest -m 'not system'
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest tests/test_import_directions.py
+
+bench: $(READY)
+	$(BIN)/tradewind bench startup
+
+test-system: $(READY)
+	sh tools/install-system-packages.sh
+	$(BIN)/pytest -m system
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,222 @@
+"""From any spelling of an accelerator to our name for it.
+
+People and vendors write `a100`, `A100 80G`, `NVIDIA A100-SXM4-80GB`, `nvidia-tesla-v100`, `h100:8`,
+`8xH100-SXM`, `trn1`, `v5e-16`. A name is cut into atoms (`rtx`, `a6000`, `80gb`, `sxm`); it means
+every accelerator that has all of them. If those are variants of one chip (the A100s), the name is
+that family; if they are different chips (`6000`), it is ambiguous, and the choices are listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.model import Accelerator
+
+# Words that tell nothing between the chips we know.
+_NOISE = frozenset(
+    "nvidia amd tesla geforce gpu gpus instinct google aws amazon habana intel xilinx tensor core "
+    "graphics accelerator edition generation hgx dgx hbm2 hbm2e hbm3 hbm3e cloud mega chip device "
+    "virtex alveo blackwell server".split()
+)
+_SYNONYMS = {
+    "trn1": "trainium1", "trn1n": "trainium1", "trn2": "trainium2", "trn3": "trainium3",
+    "inf1": "inferentia1", "inf2": "inferentia2",
+    "v5lite": "v5e", "v5litepod": "v5e", "v6lite": "v6e", "trillium": "v6e",
+    "ironwood": "v7x", "v7": "v7x", "tpu7x": "v7x", "tpu7": "v7x",
+    "mi300": "mi300x", "mi325": "mi325x", "mi355": "mi355x",
+    "sxm2": "sxm", "sxm3": "sxm", "sxm4": "sxm", "sxm5": "sxm", "sxm6": "sxm",
+    "pcie3": "pcie", "pcie4": "pcie", "pcie5": "pcie",
+    "workstation": "ws", "ai100": "ai100", "vu9": "vu9p", "q": "quadro",
+    "gaudi1": "gaudi", "hl205": "gaudi", "hl225": "gaudi2", "hl325": "gaudi3",
+}  # fmt: skip
+# What a name may also carry, beyond the words of our own name for it.
+_EXTRA = {
+    "A100-40GB": "sxm", "A100-80GB": "sxm", "H200": "sxm", "B200": "sxm", "B300": "sxm",
+    "V100-16GB": "sxm pcie", "V100-32GB": "sxm pcie", "P100": "sxm pcie",
+    "Trainium1": "trainium trn", "Trainium2": "trainium trn", "Trainium3": "trainium trn",
+    "Inferentia1": "inferentia inf", "Inferentia2": "inferentia inf",
+    "RTX-PRO-6000": "se",
+}  # fmt: skip
+# Variants of one chip differ only in these: a name without them means the whole family.
+_VARIANT = re.compile(r"sxm|pcie|nvl|\d+gb|se|ws")
+# Slices of these TPUs are named by cores, two to a chip: v5p-8 is four chips.
+_TWO_CORES = frozenset({"TPU-v2", "TPU-v3", "TPU-v4", "TPU-v5p"})
+# Spellings whose words alone mislead: the driver's name of an H100 SXM does not say SXM.
+_WHOLE = {"h10080gbhbm3": "H100-SXM", "h100mega80gb": "H100-SXM", "h100mega": "H100-SXM"}
+_MOST = 100_000  # accelerators in one machine or slice
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The accelerators a name stands for, and the count it carries, if any (`h100:8`)."""
+
+    names: tuple[str, ...]
+    count: float | None = None
+
+
+class Names:
+    """The spellings of one set of accelerators."""
+
+    def __init__(self, accelerators: Mapping[str, Accelerator]) -> None:
+        self._vocabulary: set[str] = set(_SYNONYMS) | _NOISE | {"tpu", "fpga", "sxm", "pcie"}
+        self._core: dict[str, frozenset[str]] = {}
+        self._atoms: dict[str, frozenset[str]] = {}
+        for name, accelerator in accelerators.items():
+            # Our own names are cut at dashes and after words like RTX, so the vocabulary learns
+            # the atoms by which run-together spellings (`rtx4090`, `h100sxm`) can be cut.
+            words = re.sub(r"(rtx)(?=\d)", r"\1-", name.lower()).split("-")
+            core = frozenset(words)
+            memory = f"{accelerator.memory_gb:g}gb"
+            self._core[name] = core
+            self._atoms[name] = core | {memory, *_EXTRA.get(name, "").split()}
+            self._vocabulary |= self._atoms[name]
+
+    def resolve(self, text: str) -> Match:
+        """The accelerators that `text` names. Raises NotFound (with choices) or InvalidValue."""
+        stripped = text.strip()
+        if not stripped or len(stripped) > 80:
+            raise InvalidValue(
+                f"{stripped[:40]!r} is not the name of an accelerator",
+                hint="for example H100-SXM or a100:8",
+            )
+        # A sign of a count comes first: `v100:16` is sixteen, not the one with 16 GB.
+        base, count = _split_count(stripped)
+        if count is None:
+            sliced = self._tpu_slice(stripped)
+            if sliced:
+                return sliced
+            found = self._match(stripped)
+            if found:
+                return Match(found)
+            base, count = _split_count(stripped, trailing_x=True)
+        if count is None:
+            raise self._unknown(stripped)
+        if not 0 < count <= _MOST:
+            raise InvalidValue(
+                f"{text!r}: {count:g} is not a number of accelerators",
+                hint="for example h100:8 or 8xH100-SXM",
+            )
+        found = self._match(base)
+        if not found:
+            raise self._unknown(base)
+        return Match(found, count)
+
+    def one(self, text: str) -> str:
+        """The single accelerator that `text` names; a family is ambiguous here."""
+        names = self.resolve(text).names
+        if len(names) > 1:
+            raise _ambiguous(text, names)
+        return names[0]
+
+    def canonical(self, text: str, memory_gb: float | None = None) -> str | None:
+        """Our name for a vendor's spelling, or None where that is not one certain chip."""
+        try:
+            names: Sequence[str] = self.resolve(text).names
+        except (NotFound, InvalidValue) as error:
+            names = getattr(error, "choices", ()) if "ambiguous" in str(error) else ()
+        if len(names) > 1 and memory_gb:
+            names = [n for n in names if self._has_memory(n, memory_gb)]
+        return names[0] if len(names) == 1 else None
+
+    def _has_memory(self, name: str, memory_gb: float) -> bool:
+        own = next(float(a[:-2]) for a in self._atoms[name] if re.fullmatch(r"[\d.]+gb", a))
+        return abs(memory_gb - own) <= 0.08 * own
+
+    def _match(self, text: str) -> tuple[str, ...]:
+        whole = _WHOLE.get(re.sub(r"[^a-z0-9]|^nvidia", "", text.lower()))
+        if whole in self._core:
+            return (whole,)
+        atoms = self._cut(text)
+        if not atoms:
+            return ()
+        exact = [n for n, core in self._core.items() if atoms in (core, self._atoms[n])]
+        if len(exact) == 1:
+            return tuple(exact)
+        found = [n for n, all_atoms in self._atoms.items() if atoms <= all_atoms]
+        families = {frozenset(a for a in self._core[n] if not _VARIANT.fullmatch(a)) for n in found}
+        if len(families) > 1:
+            raise _ambiguous(text, found)
+        return tuple(found)
+
+    def _cut(self, text: str) -> frozenset[str]:
+        atoms: set[str] = set()
+        for piece in re.split(r"[^a-z0-9.]+", text.lower()):
+            if piece:
+                atoms.update(self._segment(piece) or [piece])
+        cut = (_SYNONYMS.get(atom, atom) for atom in atoms)
+        return frozenset(atom for atom in cut if atom not in _NOISE)
+
+    def _segment(self, piece: str) -> list[str] | None:
+        """`piece` as words of the vocabulary, longest first: rtxa6000 → rtx a6000."""
+        known = self._word(piece)
+        if known:
+            return [known]
+        for cut in range(len(piece) - 1, 1, -1):
+            head = self._word(piece[:cut])
+            rest = self._segment(piece[cut:]) if head else None
+            if head and rest:
+                return [head, *rest]
+        return None
+
+    def _word(self, text: str) -> str | None:
+        if text in self._vocabulary:
+            return text
+        memory = re.fullmatch(r"(\d+)(g|gb|gib)?", text)
+        if memory and f"{memory[1]}gb" in self._vocabulary:
+            return f"{memory[1]}gb"
+        return None
+
+    def _tpu_slice(self, text: str) -> Match | None:
+        found = re.fullmatch(r"(?i)(.*v\d\w*)-(\d+)", text)
+        names = self._match(found[1]) if found else ()
+        if not found or len(names) != 1 or not names[0].startswith("TPU"):
+            return None
+        size = int(found[2])
+        if not 0 < size <= _MOST:
+            raise InvalidValue(f"{text!r}: {size} is not the size of a TPU slice")
+        return Match(names, size / 2 if names[0] in _TWO_CORES else size)
+
+    def _unknown(self, text: str) -> NotFound:
+        import difflib
+
+        spellings = {name.lower(): name for name in self._core}
+        spellings |= {"".join(sorted(core)): name for name, core in self._core.items()}
+        close = difflib.get_close_matches(text.lower(), spellings, n=4, cutoff=0.5)
+        choices = tuple(dict.fromkeys(spellings[c] for c in close))[:3]
+        return NotFound(
+            f"no accelerator is called {text!r}",
+            hint=(f"did you mean {' or '.join(choices)}?" if choices else None)
+            or "`tradewind accelerators` lists them all",
+            choices=choices,
+        )
+
+
+def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Up to three known names like `text`, for a hint."""
+    import difflib
+
+    spellings = {name.lower(): name for name in known}
+    return tuple(spellings[c] for c in difflib.get_close_matches(text.lower(), spellings, n=3))
+
+
+def _split_count(text: str, *, trailing_x: bool = False) -> tuple[str, float | None]:
+    """`8xH100`, `8 x H100`, `H100:8`, `H100*8`; with `trailing_x` also `H100x8` → name and count."""
+    before = re.fullmatch(r"(\d+(?:\.\d+)?)\s*[x×*]\s*(\D.*)", text, re.IGNORECASE)
+    if before:
+        return before[2], float(before[1])
+    sign = "[:*×x]" if trailing_x else "[:*×]"
+    after = re.fullmatch(rf"(.+?)\s*{sign}\s*(-?\d+(?:\.\d+)?)", text, re.IGNORECASE)
+    if after:
+        return after[1], float(after[2])
+    return text, None
+
+
+def _ambiguous(text: str, names: Sequence[str]) -> NotFound:
+    return NotFound(
+        f"{text!r} is ambiguous: it may be {', '.join(names)}",
+        hint=f"name one of them, for example {names[0]}",
+        choices=names,
+    )

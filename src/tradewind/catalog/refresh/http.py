@@ -1,0 +1,164 @@
+"""HTTP as price sources need it: JSON, pages and long streams, with retries and clear failures.
+
+urllib3 does the work: it pools connections, waits with jittered back-off (or as long as the
+server's Retry-After says), and notices bodies cut short. Reading prices changes nothing at the
+other end, so POST (GraphQL, searches) is retried like GET.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import urllib3
+from urllib3.util import Retry, Timeout
+
+from tradewind import __version__
+from tradewind.errors import SourceFailed
+
+_RETRIED = (429, 500, 502, 503, 504)
+_LARGEST_JSON = 64 * 1024 * 1024
+
+
+class Http:
+    def __init__(
+        self,
+        *,
+        retries: int = 4,
+        backoff_s: float = 0.5,
+        connect_timeout_s: float = 10,
+        read_timeout_s: float = 60,
+        proxy: str | None = None,
+    ) -> None:
+        self._decodes = 1 + min(retries, 2)
+        options: dict[str, Any] = {
+            "timeout": Timeout(connect=connect_timeout_s, read=read_timeout_s),
+            "retries": Retry(
+                total=retries,
+                backoff_factor=backoff_s,
+                backoff_jitter=backoff_s,
+                backoff_max=30,
+                status_forcelist=_RETRIED,
+                allowed_methods=None,
+                raise_on_status=False,
+            ),
+            "headers": {"user-agent": f"tradewind/{__version__}", "accept": "application/json"},
+        }
+        self._pool = (
+            urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
+        )
+
+    def get_json(
+        self,
+        url: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        return self._json("GET", _with_query(url, query), headers, None)
+
+    def post_json(self, url: str, body: Any, *, headers: Mapping[str, str] | None = None) -> Any:
+        sent = json.dumps(body).encode()
+        return self._json("POST", url, {"content-type": "application/json", **(headers or {})}, sent)
+
+    def lines(self, url: str, *, progress: Any = None) -> Iterator[str]:
+        """The lines of a text too large to hold, as they arrive; `progress(done, total)` in bytes."""
+        response = self._request("GET", url, {"accept": "*/*"}, None, preload=False)
+        total = int(response.headers.get("content-length") or 0) or None
+        try:
+            for line in io.TextIOWrapper(_Counted(response, total, progress), "utf-8", newline=""):
+                yield line
+        except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
+            raise SourceFailed(f"{_place(url)}: the answer broke off: {_reason(error)}") from error
+        finally:
+            response.release_conn()
+            response.close()
+
+    def _json(
+        self, method: str, url: str, headers: Mapping[str, str] | None, body: bytes | None
+    ) -> Any:
+        # A proxy or an overloaded server now and then sends half a document with a whole header;
+        # asking again mends it. A format that really changed fails every time.
+        for attempt in range(self._decodes):
+            data = self._request(method, url, headers, body).data
+            if len(data) > _LARGEST_JSON:
+                raise SourceFailed(f"{_place(url)}: the answer is larger than 64 MiB")
+            try:
+                return json.loads(data)
+            except (ValueError, RecursionError) as error:
+                if attempt + 1 == self._decodes:
+                    start = data[:60].decode("utf-8", "replace")
+                    raise SourceFailed(
+                        f"{_place(url)}: the answer is not JSON ({error}); it starts {start!r}"
+                    ) from None
+        raise AssertionError("unreachable")
+
+    def _request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None,
+        body: bytes | None,
+        *,
+        preload: bool = True,
+    ) -> urllib3.BaseHTTPResponse:
+        merged = {**self._pool.headers, **(headers or {})}
+        try:
+            response = self._pool.request(
+                method, url, headers=merged, body=body, preload_content=preload
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise SourceFailed(
+                f"{_place(url)}: {_reason(error)}",
+                hint="check the network and try again; the old prices stay in place",
+            ) from None
+        if response.status != 200:
+            detail = "" if not preload else response.data[:200].decode("utf-8", "replace").strip()
+            hint = {
+                401: "check the API key in the environment",
+                403: "check the API key in the environment and its permissions",
+                429: "the source limits how often it may be asked; try again later",
+            }.get(response.status)
+            raise SourceFailed(
+                f"{_place(url)}: HTTP {response.status} {response.reason or ''} {detail}".rstrip(),
+                hint=hint,
+            )
+        return response
+
+
+class _Counted(io.RawIOBase):
+    """A response as a raw stream that tells how far it has come."""
+
+    def __init__(self, response: Any, total: int | None, progress: Any) -> None:
+        self._response, self._total, self._progress, self._done = response, total, progress, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self._response.read(len(buffer), decode_content=True)
+        buffer[: len(chunk)] = chunk
+        self._done += len(chunk)
+        if self._progress:
+            self._progress(self._done, self._total)
+        return len(chunk)
+
+
+def _with_query(url: str, query: Mapping[str, str | int] | None) -> str:
+    return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}" if query else url
+
+
+def _place(url: str) -> str:
+    """The address without its query: keys travel there."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def _reason(error: BaseException) -> str:
+    cause = getattr(error, "reason", None) or error
+    text = str(cause)
+    # urllib3 puts the connection object's repr in front of what happened.
+    return text.split(">: ", 1)[-1].split("): ", 1)[-1].strip("()'\" ") or type(cause).__name__

@@ -1,0 +1,61 @@
+"""Everything Tradewind raises on purpose.
+
+    TradewindError            1  something we cannot name better
+    ├── InvalidValue          2  a value the user gave cannot be understood
+    ├── NotFound              3  no such name, or nothing matches
+    ├── BadFile               4  a file of ours or the user's is damaged or malformed
+    ├── NoAccess              5  a file or folder cannot be read or written
+    ├── SourceFailed          6  an outside source did not answer, or answered nonsense
+    └── MissingExtra          7  an optional part is not installed
+
+The number is the exit code of the command line. A new class earns its place only when a caller
+would act differently on it; the message says what is wrong and where, the hint what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TradewindError(Exception):
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
+
+
+class InvalidValue(TradewindError, ValueError):
+    exit_code = 2
+
+
+class NotFound(TradewindError, LookupError):
+    """`choices` are the names that were meant, or might have been."""
+
+    exit_code = 3
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, choices: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.choices = tuple(choices)
+
+
+class BadFile(TradewindError):
+    exit_code = 4
+
+
+class NoAccess(TradewindError):
+    exit_code = 5
+
+
+class SourceFailed(TradewindError):
+    exit_code = 6
+
+
+class MissingExtra(TradewindError, ImportError):
+    exit_code = 7
