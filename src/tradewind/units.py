@@ -7,7 +7,7 @@
     bandwidth  integer bits/second     `400Gbps`  `12.5 GB/s`
 
 `parse_*` take text and refuse anything that is not plainly an amount of that kind; what they return
-is exact. `format_*` print the shortest form that is exact, or with `digits=` one rounded for tables.
+is exact. `format_*` print the shortest exact form, or with `digits=` one rounded for tables.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def parse_money(text: str) -> Micros:
 
 
 def micros_from_usd(usd: float | str | Decimal) -> Micros:
-    """A price from a data source, rounded to the micro-dollar. NaN, infinity and words are refused."""
+    """A price from a data source, rounded to the micro-dollar; NaN and words are refused."""
     try:
         amount = Decimal(str(usd).strip())
     except InvalidOperation:

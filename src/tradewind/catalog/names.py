@@ -64,6 +64,7 @@ class Names:
         self._vocabulary: set[str] = set(_SYNONYMS) | _NOISE | {"tpu", "fpga", "sxm", "pcie"}
         self._core: dict[str, frozenset[str]] = {}
         self._atoms: dict[str, frozenset[str]] = {}
+        self._memory_gb = {name: a.memory_gb for name, a in accelerators.items()}
         for name, accelerator in accelerators.items():
             # Our own names are cut at dashes and after words like RTX, so the vocabulary learns
             # the atoms by which run-together spellings (`rtx4090`, `h100sxm`) can be cut.
@@ -121,8 +122,12 @@ class Names:
             names = [n for n in names if self._has_memory(n, memory_gb)]
         return names[0] if len(names) == 1 else None
 
+    def memory_gb(self, name: str) -> float:
+        return self._memory_gb[name]
+
     def _has_memory(self, name: str, memory_gb: float) -> bool:
-        own = next(float(a[:-2]) for a in self._atoms[name] if re.fullmatch(r"[\d.]+gb", a))
+        # Vendors count in GB or GiB and round as they like.
+        own = self._memory_gb[name]
         return abs(memory_gb - own) <= 0.08 * own
 
     def _match(self, text: str) -> tuple[str, ...]:
@@ -203,7 +208,7 @@ def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def _split_count(text: str, *, trailing_x: bool = False) -> tuple[str, float | None]:
-    """`8xH100`, `8 x H100`, `H100:8`, `H100*8`; with `trailing_x` also `H100x8` → name and count."""
+    """`8xH100`, `8 x H100`, `H100:8`, `H100*8`; with `trailing_x` also `H100x8`: name, count."""
     before = re.fullmatch(r"(\d+(?:\.\d+)?)\s*[x×*]\s*(\D.*)", text, re.IGNORECASE)
     if before:
         return before[2], float(before[1])

@@ -1,0 +1,140 @@
+"""Where the catalog's three tables lie, and how they are read and replaced.
+
+`$TRADEWIND_HOME` (default `~/.tradewind`) holds `catalog.json.gz` once a refresh has made one, `account.yaml` if the user wrote one, and `observations.jsonl`. Without them the catalog that
+came with the package serves. A file is replaced whole: written beside, synced, renamed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+
+from tradewind import clock
+from tradewind.catalog import facts as facts_file
+from tradewind.catalog.catalog import Catalog
+from tradewind.catalog.facts import Facts
+from tradewind.errors import BadFile, NoAccess
+from tradewind.model import Observation
+
+PACKAGED = Path(__file__).parent / "data" / "catalog.json.gz"
+BUILT_IN = "built-in catalog"
+
+
+def home(env: Mapping[str, str] | None = None) -> Path:
+    """The folder of this user's own files; it need not exist."""
+    chosen = (os.environ if env is None else env).get("TRADEWIND_HOME")
+    return Path(chosen).expanduser() if chosen else Path("~/.tradewind").expanduser()
+
+
+def load(
+    path: str | Path | None = None,
+    *,
+    folder: Path | None = None,
+    now: datetime | None = None,
+    account: bool = True,
+) -> Catalog:
+    """The catalog: from `path`, else this user's refreshed one, else the one in the package.
+
+    Of the last two the younger serves, so that an upgrade is not hidden by an old refresh.
+    """
+    folder = folder or home()
+    now = now or clock.now()
+    facts, origin = _facts(Path(path) if path else None, folder)
+    catalog = Catalog(facts, facts.offers, origin)
+    if not account:
+        return catalog
+    return _joined(catalog, folder, now)
+
+
+def _joined(catalog: Catalog, folder: Path, now: datetime) -> Catalog:
+    """With the account's and our own tables, where there are any."""
+    facts, table, owned, seen = catalog.facts, catalog.table, None, None
+    account_path, seen_path = folder / "account.yaml", folder / "observations.jsonl"
+    if account_path.exists():
+        from tradewind.catalog import account
+
+        owned = account.read(_text(account_path), str(account_path), facts.names)
+        table = owned.applied(table, facts, now.date())
+    if seen_path.exists():
+        from tradewind.catalog import observations
+
+        seen = observations.decode(_text(seen_path), now)
+    return Catalog(facts, table, catalog.origin, owned, seen)
+
+
+def _facts(path: Path | None, folder: Path) -> tuple[Facts, str]:
+    if path is not None:
+        return facts_file.decode(_bytes(path), str(path)), str(path)
+    packaged = _packaged()
+    own = folder / "catalog.json.gz"
+    if own.exists():
+        refreshed = facts_file.decode(_bytes(own), str(own))
+        if refreshed.made_at >= packaged.made_at:
+            return refreshed, str(own)
+    return packaged, BUILT_IN
+
+
+def _packaged() -> Facts:
+    return facts_file.decode(_bytes(PACKAGED), BUILT_IN)
+
+
+def save(facts: Facts, path: Path) -> int:
+    """Replaces `path` by `facts`; on any trouble the old file stays. Returns the size in bytes."""
+    data = facts_file.encode(facts)
+    # What cannot be read back must not replace what can.
+    facts_file.decode(data, "the new catalog")
+    replace(path, data)
+    return len(data)
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Atomically: a reader sees the old file or the new one, whole, also after a crash."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise NoAccess(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="the old file is untouched; check the permissions, the space, or $TRADEWIND_HOME",
+        ) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def record(observations: Iterable[Observation], folder: Path) -> None:
+    from tradewind.catalog.observations import encode
+
+    text = encode(observations)
+    path = folder / "observations.jsonl"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return _bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadFile(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from None

@@ -1,0 +1,73 @@
+"""Our own observations of availability: kept beside the catalog, and gone when they expire.
+
+One JSON object a line in `$TRADEWIND_HOME/observations.jsonl`. Several processes may append at once
+(one write, opened for append); a line that cannot be read is skipped and counted, since losing an
+observation costs nothing but a look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+from tradewind.model import Market, Observation, Offer
+
+IN_STOCK_LASTS = timedelta(hours=6)
+NO_STOCK_LASTS = timedelta(hours=1)  # capacity comes back in waves; asking again soon is cheap
+
+Key = tuple[str, str, str, str, Market]
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """The newest observation of each thing that has not expired at `now`."""
+
+    latest: dict[Key, Observation]
+    unreadable: int = 0
+
+    def of(self, offer: Offer, market: Market) -> Observation | None:
+        """Seen for that zone, else for the whole region."""
+        place = (offer.provider, offer.region)
+        for zone in (offer.zone, ""):
+            seen = self.latest.get((*place, zone, offer.instance_type, market))
+            if seen:
+                return seen
+        return None
+
+
+def observed(observation: Observation) -> Observation:
+    """With the usual expiry filled in, counted from when it was seen."""
+    lasts = IN_STOCK_LASTS if observation.available else NO_STOCK_LASTS
+    return replace(observation, expires_at=observation.seen_at + lasts)
+
+
+def encode(observations: Iterable[Observation]) -> str:
+    lines = []
+    for observation in observations:
+        fields = asdict(observation)
+        for name in ("seen_at", "expires_at"):
+            fields[name] = fields[name].isoformat()
+        lines.append(json.dumps(fields, separators=(",", ":")) + "\n")
+    return "".join(lines)
+
+
+def decode(text: str, now: datetime) -> Observations:
+    latest: dict[Key, Observation] = {}
+    unreadable = 0
+    for line in text.splitlines():
+        try:
+            fields = json.loads(line)
+            for name in ("seen_at", "expires_at"):
+                fields[name] = datetime.fromisoformat(fields[name])
+            seen = Observation(**fields)
+            if seen.expires_at <= now:
+                continue
+        except (ValueError, TypeError, KeyError):
+            unreadable += 1
+            continue
+        key = (seen.provider, seen.region, seen.zone, seen.instance_type, seen.market)
+        if key not in latest or latest[key].seen_at <= seen.seen_at:
+            latest[key] = seen
+    return Observations(latest, unreadable)

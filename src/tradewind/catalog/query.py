@@ -1,0 +1,263 @@
+"""Which offers match, what each would cost, and what was left out and why. Pure.
+
+Everything is decided on codes and integers; an `Offer` is made only for the rows somebody looks at.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cached_property
+from typing import Any, TypeVar, overload
+
+from tradewind.catalog import doubts
+from tradewind.catalog.table import GROUPS_OF, OfferTable
+from tradewind.errors import InvalidValue
+from tradewind.model import MARKETS, Accelerator, Market, Offer, Price
+
+T = TypeVar("T")
+SORTS = ("accelerator-hour", "hour", "pflop-hour", "gb-hour")
+FRESH_WITHIN_DAYS = 180
+"""Older prices are stale: in 2026 small clouds moved theirs by 20-30 % within a quarter."""
+
+Patterns = str | Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """`None` means any. Providers, regions, zones and types are globs, case ignored."""
+
+    accelerators: frozenset[str] | None = None  # canonical; empty set: CPU-only machines
+    count: float | None = None
+    memory_gb_at_least: float | None = None  # of one accelerator, or of the slice of one
+    provider: Patterns = None
+    region: Patterns = None
+    zone: Patterns = None
+    instance_type: Patterns = None
+    markets: tuple[Market, ...] = MARKETS
+    max_micros_hour: int | None = None
+    fresh_within_days: float = FRESH_WITHIN_DAYS
+    include_marked: bool = False
+    sort: str = "accelerator-hour"
+
+
+@dataclass
+class Selection(Sequence[Offer]):
+    """Matching offers, cheapest first."""
+
+    table: OfferTable
+    rows: list[int]
+    groups: list[str]  # the price group that made each row's price
+    measures: list[float | None]  # what the rows are sorted by, in micro-dollars
+    query: Query
+    today: date
+    unpriced: list[int]  # rows that match but have no usable price on the wanted markets
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Offer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Selection: ...
+    def __getitem__(self, index: int | slice) -> Offer | Selection:
+        if isinstance(index, slice):
+            return replace(
+                self,
+                rows=self.rows[index],
+                groups=self.groups[index],
+                measures=self.measures[index],
+            )
+        return self.table.offer(self.rows[index])
+
+    def price(self, index: int) -> Price:
+        """The price by which that offer was chosen: its cheapest on the wanted markets."""
+        price = self.table.prices[self.groups[index]].price(self.rows[index], self.groups[index])
+        assert price is not None
+        return price
+
+    def priced(self) -> Iterator[tuple[Offer, Price]]:
+        return ((self[i], self.price(i)) for i in range(len(self)))
+
+    def values(self, column: str) -> list[Any]:
+        """One column of the matching rows, without making offers."""
+        coded = self.table.columns[column]
+        return [coded[row] for row in self.rows]
+
+    @cached_property
+    def doubtful(self) -> list[tuple[int, str]]:
+        """Rows that match but whose prices on the wanted markets are all in doubt, and why."""
+        groups = _groups(self.table, self.query)
+        reasons = (
+            (row, _doubt(self.table, row, groups, self.query, self.today)) for row in self.unpriced
+        )
+        return [(row, reason) for row, reason in reasons if reason]
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many offers are in doubt, by the kind of doubt (see doubts.py)."""
+        return Counter(doubts.kind(reason) for _, reason in self.doubtful)
+
+
+def select(
+    table: OfferTable,
+    accelerators: Mapping[str, Accelerator],
+    query: Query,
+    today: date,
+) -> Selection:
+    if query.sort not in SORTS:
+        raise InvalidValue(f"cannot sort by {query.sort!r}", hint=f"one of {', '.join(SORTS)}")
+    rows = _matching(table, query)
+    all_best, all_groups = _cheapest(table, query, today)
+    best = _take(all_best, rows)
+    limit = NOTHING if query.max_micros_hour is None else query.max_micros_hour + 0.5
+    units = _units(table, accelerators, query.sort, rows)
+    found = [
+        (micros / unit if unit else _UNMEASURED + micros, row)
+        for micros, unit, row in zip(best, units, rows, strict=True)
+        if micros < limit
+    ]
+    found.sort()
+    return Selection(
+        table,
+        [row for _, row in found],
+        [all_groups[row] for _, row in found],
+        [measure if measure < _UNMEASURED else None for measure, _ in found],
+        query,
+        today,
+        [row for micros, row in zip(best, rows, strict=True) if micros == NOTHING],
+    )
+
+
+NOTHING = float("inf")
+_UNMEASURED = 1e18  # sorts what has no such unit (a CPU-only machine) behind what has
+
+
+def _groups(table: OfferTable, query: Query) -> list[str]:
+    return [g for market in query.markets for g in GROUPS_OF[market] if g in table.sold]
+
+
+def _cheapest(table: OfferTable, query: Query, today: date) -> tuple[list[float], list[str]]:
+    """Every row's cheapest usable price on the wanted markets and its group. Remembered: the next
+    question is mostly about other places or chips on the same markets."""
+    key = (query.markets, query.fresh_within_days, query.include_marked, today)
+    if key not in table.memo:
+        best: list[float] = [NOTHING] * len(table)
+        group_of = [""] * len(table)
+        for group in _groups(table, query):
+            usable = _usable(table, group, query, today)
+            group_of = [
+                group if new < old else was
+                for new, old, was in zip(usable, best, group_of, strict=True)
+            ]
+            best = list(map(min, best, usable))
+        table.memo[key] = best, group_of
+    remembered: tuple[list[float], list[str]] = table.memo[key]
+    return remembered
+
+
+def _usable(table: OfferTable, group: str, query: Query, today: date) -> list[float]:
+    """Each row's price in that group, NOTHING where there is none or it is in doubt."""
+    columns = table.prices[group]
+    prices = [NOTHING if m is None else m for m in columns.micros]
+    if query.include_marked:
+        return prices
+    ages = [_age_mark(text, query, today) for text in columns.as_of.values]
+    for coded, bad in ((columns.mark, columns.mark.values), (columns.as_of, ages)):
+        doubtful = {code for code, reason in enumerate(bad) if reason}
+        if doubtful:
+            for row in [row for row, code in enumerate(coded.codes) if code in doubtful]:
+                prices[row] = NOTHING
+    return prices
+
+
+def _take(column: Sequence[T], rows: Sequence[int]) -> Sequence[T]:
+    """The column at `rows`; the whole of it is not copied."""
+    return column if isinstance(rows, range) else [column[row] for row in rows]
+
+
+def _doubt(table: OfferTable, row: int, groups: Sequence[str], query: Query, today: date) -> str:
+    """Why that row has no usable price; empty where it is simply not sold on those markets."""
+    for group in groups:
+        columns = table.prices[group]
+        reason: str = columns.mark[row]
+        if not reason and columns.micros[row] is not None:
+            reason = _age_mark(columns.as_of[row], query, today)
+        if reason:
+            return reason
+    return ""
+
+
+def _age_mark(text: str, query: Query, today: date) -> str:
+    if not text:
+        return ""
+    age = (today - date.fromisoformat(text)).days
+    if age > query.fresh_within_days:
+        return f"stale: the price is of {text}"
+    # A day's grace: somewhere it is tomorrow already.
+    return f"future: the price is dated {text}" if age < -1 else ""
+
+
+def _matching(table: OfferTable, query: Query) -> Sequence[int]:
+    """Rows that pass every filter but price and doubt; the narrowest columns first."""
+    tests: list[tuple[Sequence[int], set[int]]] = []
+
+    def keep(column: str, accept: Callable[[Any], bool]) -> None:
+        coded = table.columns[column]
+        allowed = coded.where(accept)
+        if len(allowed) < len(coded.values):
+            tests.append((coded.codes, allowed))
+
+    if query.accelerators is not None:
+        wanted = query.accelerators or {""}
+        keep("accelerator", lambda name: name in wanted)
+    if query.count is not None:
+        keep("accelerator_count", lambda count: abs(count - (query.count or 0)) < 1e-3)
+    for column in ("provider", "region", "zone", "instance_type"):
+        patterns = getattr(query, column)
+        if patterns is not None:
+            keep(column, _glob(patterns))
+    tests.sort(key=lambda test: len(test[1]))
+    rows: Sequence[int] = range(len(table))
+    for codes, allowed in tests:
+        if isinstance(rows, range):
+            rows = [row for row, code in enumerate(codes) if code in allowed]
+        else:
+            rows = [row for row in rows if codes[row] in allowed]
+    if query.memory_gb_at_least is not None:
+        memory, count = table.columns["accelerator_memory_gb"], table.columns["accelerator_count"]
+        least = query.memory_gb_at_least
+        rows = [r for r in rows if (memory[r] or 0) * min(1, count[r]) >= least - 1e-6]
+    return rows
+
+
+def _glob(patterns: str | Sequence[str]) -> Callable[[str], bool]:
+    several = [patterns] if isinstance(patterns, str) else patterns
+    joined = re.compile("|".join(fnmatch.translate(p.lower()) for p in several) or "(?!)")
+    return lambda text: joined.match(text.lower()) is not None
+
+
+def _units(
+    table: OfferTable, accelerators: Mapping[str, Accelerator], sort: str, rows: Sequence[int]
+) -> list[float]:
+    """How many of the sorting unit each machine has: 8 accelerators, 7.9 PFLOP/s, 640 GB."""
+    if sort == "hour":
+        return [1] * len(rows)
+    count = table.columns["accelerator_count"]
+    if sort == "accelerator-hour":
+        return [count.values[code] for code in _take(count.codes, rows)]
+    if sort == "gb-hour":
+        other = table.columns["accelerator_memory_gb"]
+        each = [memory or 0 for memory in other.values]
+    else:
+        other = table.columns["accelerator"]
+        each = [
+            (accelerators[name].training_tflops or 0) / 1000 if name in accelerators else 0
+            for name in other.values
+        ]
+    both = zip(_take(count.codes, rows), _take(other.codes, rows), strict=True)
+    return [count.values[number] * each[kind] for number, kind in both]
