@@ -19,7 +19,7 @@ from typing import TypeVar
 from tradewind.catalog import doubts
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.names import Names
-from tradewind.catalog.table import KEY, NUMBERS, OfferTable, Row
+from tradewind.catalog.table import KEY, NUMBERS, OfferTable, Row, neighbours
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound
 from tradewind.model import Accelerator, InstanceType, Rate
 from tradewind.units import micros_from_usd
@@ -46,10 +46,7 @@ def build(folder: Path, *, made_at: datetime) -> Facts:
     if not rows:
         raise BadFile(f"{folder}: no offer could be read", hint="; ".join(refused[:3]) or None)
     doubts.judge(rows, accelerators)
-    # Neighbours alike compress best.
-    rows.sort(
-        key=lambda r: (r["provider"], r["accelerator"], r["instance_type"], r["region"], r["zone"])
-    )
+    rows.sort(key=neighbours)
     return Facts(
         made_at=made_at,
         accelerators=accelerators,

@@ -1,8 +1,8 @@
 """Why a price is not to be trusted.
 
 A catalog gathered from many sources holds zeros, placeholders and typing errors, and a search for
-the cheapest finds exactly those. Each price is judged here against the others; a doubtful one is kept,
-marked with the reason, and left out of choices. Age is judged when the catalog is asked
+the cheapest finds exactly those. Each price is judged here against the others; a doubtful one is
+kept, marked with the reason, and left out of choices. Age is judged when the catalog is asked
 (`query.py`), because it changes while the file does not.
 
 A mark reads `kind: reason`. The kinds:
@@ -20,13 +20,12 @@ A mark reads `kind: reason`. The kinds:
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Any
 
-from tradewind.catalog.table import PRICE_GROUPS, Row
-from tradewind.model import Accelerator
+from tradewind.catalog.table import PRICE_GROUPS, OfferTable, Row
+from tradewind.model import Accelerator, InstanceType
 from tradewind.units import format_money
 
 # No market has sold a dense petaflop-hour for less, spot included: the lowest in the data is $0.29.
@@ -171,11 +170,39 @@ def explain(mark: str) -> str:
     return mark.partition(": ")[2] or mark
 
 
-def unpriced(rows: Sequence[Row], types: Sequence[Any]) -> list[Any]:
+def unpriced(table: OfferTable, types: Sequence[InstanceType]) -> list[InstanceType]:
     """Types that are known and sold, but for which no price is known anywhere."""
+    providers, names = table.columns["provider"], table.columns["instance_type"]
     priced = {
-        (row["provider"], row["instance_type"])
-        for row in rows
-        if any(row.get(group) is not None for group in PRICE_GROUPS)
+        (providers[row], names[row])
+        for columns in table.prices.values()
+        for row, micros in enumerate(columns.micros)
+        if micros is not None
     }
     return [t for t in types if t.status != "retired" and (t.provider, t.name) not in priced]
+
+
+def posted_spot(table: OfferTable) -> list[str]:
+    """Providers whose spot price is a fixed share of on-demand: a posted price, not a market's.
+
+    Such a price is not wrong, so it is not marked; but it says nothing about capacity.
+    """
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for provider, on_demand, spot in zip(
+        table.columns["provider"].codes,
+        table.prices["on_demand"].micros,
+        table.prices["spot"].micros,
+        strict=True,
+    ):
+        if on_demand and spot:
+            name = table.columns["provider"].values[provider]
+            ratios[name].append(round(spot / on_demand, 3))
+    notes = []
+    for name, found in sorted(ratios.items()):
+        usual, times = Counter(found).most_common(1)[0]
+        if times >= 5 and times >= 0.4 * len(found):
+            notes.append(
+                f"{name}: {times} of {len(found)} spot prices are {usual:.1%} of on-demand to the "
+                "digit: a posted price, no promise of capacity"
+            )
+    return notes

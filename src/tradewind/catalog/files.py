@@ -1,7 +1,8 @@
 """Where the catalog's three tables lie, and how they are read and replaced.
 
-`$TRADEWIND_HOME` (default `~/.tradewind`) holds `catalog.json.gz` once a refresh has made one, `account.yaml` if the user wrote one, and `observations.jsonl`. Without them the catalog that
-came with the package serves. A file is replaced whole: written beside, synced, renamed.
+`$TRADEWIND_HOME` (default `~/.tradewind`) holds `catalog.json.gz` once a refresh has made one,
+`account.yaml` if the user wrote one, and `observations.jsonl`. Without them the catalog that came
+with the package serves. A file is replaced whole: written beside, synced, renamed.
 """
 
 from __future__ import annotations
@@ -111,6 +112,17 @@ def replace(path: Path, data: bytes) -> None:
         ) from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+def discard(path: Path) -> bool:
+    """Deletes `path`; False where there was nothing to delete."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be deleted: {error.strerror or error}") from None
+    return True
 
 
 def record(observations: Iterable[Observation], folder: Path) -> None:

@@ -74,6 +74,14 @@ class Selection(Sequence[Offer]):
             )
         return self.table.offer(self.rows[index])
 
+    def only(self, indices: Sequence[int]) -> Selection:
+        return replace(
+            self,
+            rows=[self.rows[i] for i in indices],
+            groups=[self.groups[i] for i in indices],
+            measures=[self.measures[i] for i in indices],
+        )
+
     def price(self, index: int) -> Price:
         """The price by which that offer was chosen: its cheapest on the wanted markets."""
         price = self.table.prices[self.groups[index]].price(self.rows[index], self.groups[index])

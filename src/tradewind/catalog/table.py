@@ -283,3 +283,11 @@ def _unpack_coded(packed: Mapping[str, Any], count: int) -> Coded:
 
 def parse_date(text: str) -> date | None:
     return date.fromisoformat(text) if text else None
+
+
+def neighbours(row: Row) -> tuple[str, ...]:
+    """Sorting key for the file: rows alike side by side compress best."""
+    key: tuple[str, ...] = tuple(
+        row[name] for name in ("provider", "accelerator", "instance_type", "region", "zone")
+    )
+    return key

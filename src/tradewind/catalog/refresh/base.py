@@ -52,7 +52,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Facts about a source. `complete`: a row of this provider that was not listed is sold no more."""
+    """Facts about a source. `complete`: what it does not list, its provider sells no more."""
 
     provider: str
     url: str  # default address; $TRADEWIND_<PROVIDER>_URL puts a mirror in its place

@@ -62,15 +62,16 @@ class Http:
 
     def post_json(self, url: str, body: Any, *, headers: Mapping[str, str] | None = None) -> Any:
         sent = json.dumps(body).encode()
-        return self._json("POST", url, {"content-type": "application/json", **(headers or {})}, sent)
+        return self._json(
+            "POST", url, {"content-type": "application/json", **(headers or {})}, sent
+        )
 
     def lines(self, url: str, *, progress: Any = None) -> Iterator[str]:
-        """The lines of a text too large to hold, as they arrive; `progress(done, total)` in bytes."""
+        """The lines of a text too large to hold, as they arrive; `progress` is told the bytes."""
         response = self._request("GET", url, {"accept": "*/*"}, None, preload=False)
         total = int(response.headers.get("content-length") or 0) or None
         try:
-            for line in io.TextIOWrapper(_Counted(response, total, progress), "utf-8", newline=""):
-                yield line
+            yield from io.TextIOWrapper(_Counted(response, total, progress), "utf-8", newline="")
         except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
             raise SourceFailed(f"{_place(url)}: the answer broke off: {_reason(error)}") from error
         finally:

@@ -1,0 +1,3 @@
+from tradewind.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""How long the command line takes to start, against bare Python in the same run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tradewind import clock
+from tradewind.errors import TradewindError
+
+HELP_LIMIT = 10.0
+OFFERS_LIMIT = 25.0
+
+
+@dataclass(frozen=True, slots=True)
+class Startup:
+    """Medians of whole processes, in seconds; ratios are to `python -c pass`."""
+
+    python_s: float
+    help_s: float
+    offers_s: float
+    repeats: int
+
+    @property
+    def help_ratio(self) -> float:
+        return self.help_s / self.python_s
+
+    @property
+    def offers_ratio(self) -> float:
+        return self.offers_s / self.python_s
+
+
+def measure(repeats: int) -> Startup:
+    """Runs the three in turn, so that a busy machine slows all of them alike."""
+    script = Path(sys.executable).parent / "tradewind"
+    ours = [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
+    commands = {
+        "python": [sys.executable, "-c", "pass"],
+        "help": [*ours, "--help"],
+        "offers": [*ours, "offers"],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    with tempfile.TemporaryDirectory() as empty:
+        env = os.environ | {"TRADEWIND_HOME": empty}
+        for _ in range(repeats + 1):
+            for name, command in commands.items():
+                taken[name].append(_once(command, env))
+    # The first of each fills the disk cache and the byte code.
+    middle = {name: median(times[1:]) for name, times in taken.items()}
+    return Startup(middle["python"], middle["help"], middle["offers"], repeats)
+
+
+def _once(command: Sequence[str], env: dict[str, str]) -> float:
+    start = clock.stopwatch()
+    done = subprocess.run(command, env=env, capture_output=True, check=False)
+    taken = clock.stopwatch() - start
+    if done.returncode not in (0, 3):
+        raise TradewindError(
+            f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr.decode()[-200:]}"
+        )
+    return taken

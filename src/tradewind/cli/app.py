@@ -1,0 +1,103 @@
+"""The top command, and how errors and exit codes reach the user.
+
+0  done            3  no such name, or nothing matches     6  an outside source failed
+1  a bug of ours   4  a damaged or malformed file          7  an optional part is missing
+2  bad usage       5  a file cannot be read or written   130  interrupted
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tradewind import __version__
+from tradewind.errors import TradewindError
+
+# The short helps stand here so that `tradewind --help` imports no command.
+COMMANDS = {
+    "offers": "Search what can be rented: prices everywhere, cheapest first.",
+    "accelerators": "Facts about accelerators, who sells them and for how much.",
+    "compare": "Compare instance types side by side.",
+    "catalog": "Look after the price catalog: doctor, refresh, build.",
+    "bench": "Measure our claims on your machine.",
+}
+
+
+class LazyGroup(click.Group):
+    """Knows its commands by name and imports one only to run it or to show its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        from importlib import import_module
+
+        command: click.Command = import_module(f"tradewind.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, n=1)
+            advice = f"did you mean {close[0]!r}?" if close else "see `tradewind --help`"
+            raise click.UsageError(f"no command is called {args[0]!r}; {advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tradewind")
+def command() -> None:
+    """Finish GPU work on time, for the least money, on any cloud."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code; nothing escapes it."""
+    try:
+        result: Any = command.main(list(arguments), prog_name="tradewind", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except TradewindError as error:
+        _complain(error.message, error.hint)
+        return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        return 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _complain("interrupted", None)
+        return 130
+    except BrokenPipeError:
+        # The reader (`head`) has what it wanted. Python would complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("TRADEWIND_DEBUG"):
+            raise
+        _complain(
+            f"this is a bug in Tradewind: {type(error).__name__}: {error}",
+            "run it again with TRADEWIND_DEBUG=1 for the traceback, and please report it",
+        )
+        return 1
+
+
+def _complain(message: str, hint: str | None) -> None:
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    click.echo(message, err=True)
+    if hint:
+        click.secho("hint: ", fg="cyan", nl=False, err=True)
+        click.echo(hint, err=True)

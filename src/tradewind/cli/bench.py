@@ -1,0 +1,73 @@
+"""`tradewind bench …`: our claims, measured on your machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from tradewind.cli import render
+
+
+@click.group("bench")
+def command() -> None:
+    """Measure our claims on your machine. docs/benchmarks.md has the figures we got."""
+
+
+_repeats = click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=15, show_default=True, help="How often."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@command.command("startup")
+@_repeats
+@_json
+def startup(repeat: int, as_json: bool) -> None:
+    """How long the command line takes to start, against `python -c pass` in the same run."""
+    from tradewind.bench import startup as bench
+
+    result = bench.measure(repeat)
+    if as_json:
+        render.print_json(
+            {
+                "python_s": round(result.python_s, 5),
+                "help_ratio": round(result.help_ratio, 2),
+                "offers_ratio": round(result.offers_ratio, 2),
+                "help_s": round(result.help_s, 5),
+                "offers_s": round(result.offers_s, 5),
+                "repeats": result.repeats,
+            }
+        )
+        return
+    click.echo(f"python -c pass      {1e3 * result.python_s:6.1f} ms")
+    for name, seconds, ratio, limit in (
+        ("tradewind --help", result.help_s, result.help_ratio, bench.HELP_LIMIT),
+        ("tradewind offers", result.offers_s, result.offers_ratio, bench.OFFERS_LIMIT),
+    ):
+        verdict = "within" if ratio <= limit else "OVER"
+        click.echo(f"{name:<20}{1e3 * seconds:6.1f} ms  {ratio:5.1f}×  {verdict} {limit:g}×")
+
+
+@command.command("catalog")
+@_repeats
+@_json
+def catalog(repeat: int, as_json: bool) -> None:
+    """How long it takes to load the catalog and to search it."""
+    from tradewind.bench import catalog as bench
+
+    result = bench.measure(repeat)
+    if as_json:
+        render.print_json(
+            {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(result).items()}
+        )
+        return
+    click.echo(f"{result.offers:,} offers")
+    for name, taken, limit in (
+        ("load", result.load_ms, bench.LOAD_LIMIT_MS),
+        ("search, first time", result.first_filter_ms, bench.FILTER_LIMIT_MS),
+        ("search for 8×H100 spot in eu-*", result.filter_ms, bench.FILTER_LIMIT_MS),
+        ("sort all offers", result.filter_all_ms, bench.FILTER_LIMIT_MS),
+    ):
+        verdict = "within" if taken <= limit else "OVER"
+        click.echo(f"{name:<32}{taken:7.2f} ms  {verdict} {limit:g} ms")

@@ -1,0 +1,500 @@
+"""`tradewind catalog …`: look after the price catalog."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tradewind import clock
+from tradewind.catalog import doubts, files
+from tradewind.catalog.catalog import PROVIDER_ALIASES, Catalog
+from tradewind.catalog.files import BUILT_IN
+from tradewind.catalog.query import FRESH_WITHIN_DAYS
+from tradewind.catalog.table import PRICE_GROUPS
+from tradewind.cli import render
+from tradewind.cli.offers import KINDS
+from tradewind.cli.render import Column
+from tradewind.errors import InvalidValue, NotFound, SourceFailed
+from tradewind.model import MARKETS
+from tradewind.units import format_money, parse_duration, usd
+
+
+@click.group("catalog")
+def command() -> None:
+    """Look after the price catalog: what is in it, what is doubtful, and how it is renewed."""
+
+
+# -- status --------------------------------------------------------------------------------------
+
+
+@command.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(as_json: bool) -> None:
+    """Where the catalog comes from, how much is in it, and how old its prices are."""
+    catalog = files.load()
+    providers: dict[str, dict[str, Any]] = {}
+    columns = catalog.table.columns
+    for row in range(len(catalog.table)):
+        provider = columns["provider"][row]
+        entry = providers.setdefault(
+            provider,
+            {
+                "offers": 0,
+                "types": set(),
+                "regions": set(),
+                "dates": set(),
+                **dict.fromkeys(MARKETS, 0),
+            },
+        )
+        entry["offers"] += 1
+        entry["types"].add(columns["instance_type"][row])
+        entry["regions"].add(columns["region"][row])
+        for group, (market, _) in PRICE_GROUPS.items():
+            prices = catalog.table.prices[group]
+            if prices.micros[row] is not None:
+                entry[market] += 1
+                entry["dates"].add(prices.as_of[row])
+    rows = [
+        {
+            "provider": name,
+            "offers": entry["offers"],
+            "types": len(entry["types"]),
+            "regions": len(entry["regions"]),
+            **{market: entry[market] for market in MARKETS},
+            "oldest": min(entry["dates"] - {""}, default=None),
+            "newest": max(entry["dates"] - {""}, default=None),
+        }
+        for name, entry in sorted(providers.items(), key=lambda item: -item[1]["offers"])
+    ]
+    summary: dict[str, Any] = {
+        "origin": catalog.origin,
+        "made_at": catalog.facts.made_at.isoformat(),
+        "offers": len(catalog.table),
+        "accelerators": len(catalog.accelerators),
+        "instance_types": len(catalog.facts.instances),
+        "rates": len(catalog.rates),
+        "observations": len(catalog.observations.latest) if catalog.observations else 0,
+        "account": catalog.account.origin if catalog.account else None,
+        "providers": rows,
+    }
+    if as_json:
+        render.print_json(summary)
+        return
+    render.table(
+        [
+            Column("PROVIDER", keep=9),
+            Column("OFFERS", right=True, keep=8),
+            Column("TYPES", right=True, keep=5),
+            Column("REGIONS", right=True, keep=4),
+            Column("ON-DEMAND", right=True, keep=3),
+            Column("SPOT", right=True, keep=6),
+            Column("RESERVED", right=True, keep=2),
+            Column("OLDEST", keep=7),
+            Column("NEWEST", keep=8),
+        ],
+        [[f"{v:,}" if isinstance(v, int) and v else v or "" for v in row.values()] for row in rows],
+    )
+    render.note(
+        f"\n{summary['offers']:,} offers, {summary['accelerators']} accelerators, "
+        f"{summary['instance_types']} instance types, {summary['rates']} other rates; "
+        f"{catalog.origin}, made {summary['made_at'][:16]}."
+    )
+    if catalog.account:
+        render.note(f"Your account file: {catalog.account.origin}.")
+    if catalog.observations:
+        render.note(
+            f"{summary['observations']} observations of availability that have not expired."
+        )
+
+
+# -- doctor --------------------------------------------------------------------------------------
+
+
+@command.command("doctor")
+@click.option(
+    "-p", "--provider", multiple=True, metavar="GLOB", help="Only this provider. Repeatable."
+)
+@click.option(
+    "--kind",
+    multiple=True,
+    type=click.Choice(list(KINDS)),
+    help="Only this kind of doubt. Repeatable.",
+)
+@click.option(
+    "--fresh-within", metavar="TIME", help=f"What counts as stale. Default: {FRESH_WITHIN_DAYS}d."
+)
+@click.option(
+    "-l",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="Examples of each doubt; 0 for all.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, every row.")
+def doctor(
+    provider: tuple[str, ...],
+    kind: tuple[str, ...],
+    fresh_within: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List every price that is not trusted, and why; and what is known but has no price."""
+    catalog, today = files.load(), clock.today()
+    found = list(_doubtful(catalog, provider, fresh_within, today))
+    if kind:
+        found = [entry for entry in found if entry["kind"] in kind]
+    unpriced = [
+        {"provider": t.provider, "instance_type": t.name, "accelerator": t.accelerator}
+        for t in doubts.unpriced(catalog.table, catalog.facts.instances)
+        if not provider or t.provider in provider
+    ]
+    if as_json:
+        render.print_json(
+            {
+                "doubtful": found,
+                "counts": dict(Counter(entry["kind"] for entry in found)),
+                "unpriced_types": unpriced,
+                "refused_rows": list(catalog.facts.refused),
+                "notes": doubts.posted_spot(catalog.table),
+                "prices": sum(
+                    1 for p in catalog.table.prices.values() for m in p.micros if m is not None
+                ),
+            }
+        )
+        return
+    _report(catalog, found, unpriced, limit)
+
+
+def _doubtful(
+    catalog: Catalog, provider: tuple[str, ...], fresh_within: str | None, today: date
+) -> Iterator[dict[str, Any]]:
+    """Every price in doubt, market by market, however the others of its offer may be."""
+    for market in MARKETS:
+        selection = catalog.offers(
+            provider=provider or None, market=market, fresh_within=fresh_within, today=today
+        )
+        for row, reason in selection.doubtful:
+            offer = catalog.table.offer(row)
+            price = offer.price(market)
+            yield {
+                "kind": doubts.kind(reason),
+                "reason": doubts.explain(reason),
+                "provider": offer.provider,
+                "region": offer.region,
+                "zone": offer.zone or None,
+                "instance_type": offer.instance_type,
+                "accelerator": offer.accelerator or None,
+                "accelerator_count": offer.accelerator_count,
+                "market": market,
+                "price_usd_per_hour": usd(price.micros_hour) if price else None,
+                "as_of": price.as_of.isoformat() if price and price.as_of else None,
+                "source": price.source if price else None,
+            }
+
+
+def _report(
+    catalog: Catalog, found: list[dict[str, Any]], unpriced: list[dict[str, str]], limit: int
+) -> None:
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for entry in found:
+        by_kind.setdefault(entry["kind"], []).append(entry)
+    for kind in sorted(by_kind, key=lambda k: list(KINDS).index(k)):
+        entries = by_kind[kind]
+        click.secho(f"{kind}: {render.count(len(entries), 'price')} {KINDS[kind]}", bold=True)
+        by_provider = Counter((e["provider"], e["as_of"] or "undated") for e in entries)
+        if kind in ("stale", "retired"):
+            groups = sorted(by_provider.items(), key=lambda item: (item[0][1], item[0][0]))
+            for (name, day), number in groups if not limit else groups[: max(limit * 4, 20)]:
+                click.echo(f"  {name:<16} {day:<12} {render.count(number, 'price')}")
+        else:
+            for entry in entries if not limit else entries[:limit]:
+                price = entry["price_usd_per_hour"]
+                shown = "no price" if price is None else format_money(round(price * 1e6)) + "/h"
+                zone = entry["zone"] or entry["region"]
+                where = f"{entry['provider']} {zone} {entry['instance_type']}"
+                click.echo(f"  {where}, {entry['market']} {shown}: {entry['reason']}")
+            if limit and len(entries) > limit:
+                click.echo(f"  … and {len(entries) - limit:,} more; --limit 0 shows all")
+        click.echo()
+    if unpriced:
+        names = [f"{t['provider']} {t['instance_type']}" for t in unpriced]
+        first = names if not limit else names[: limit * 2]
+        click.secho(
+            f"unpriced: {render.count(len(names), 'type')} sold at no known price", bold=True
+        )
+        more = f" … and {len(names) - len(first)} more" if len(first) < len(names) else ""
+        click.echo(f"  {', '.join(first)}{more}\n")
+    if catalog.facts.refused:
+        rows = catalog.facts.refused
+        click.secho(f"refused: {render.count(len(rows), 'row')} could not be read", bold=True)
+        for line in rows if not limit else rows[:limit]:
+            click.echo(f"  {line}")
+        click.echo()
+    for line in doubts.posted_spot(catalog.table):
+        click.secho("note: ", bold=True, nl=False)
+        click.echo(line + "\n")
+    total = sum(1 for p in catalog.table.prices.values() for m in p.micros if m is not None)
+    render.note(
+        f"{len(found):,} of {total:,} prices are in doubt. They are kept, and left out of choices; "
+        "`tradewind offers --all` shows them."
+    )
+
+
+# -- refresh -------------------------------------------------------------------------------------
+
+
+@command.command("refresh")
+@click.option(
+    "-p", "--provider", multiple=True, metavar="NAME", help="Only this provider. Repeatable."
+)
+@click.option(
+    "--timeout",
+    metavar="TIME",
+    default="60s",
+    show_default=True,
+    help="Longest silence of a source.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 10),
+    default=4,
+    show_default=True,
+    help="How often to ask again.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool) -> int:
+    """Renew prices from the providers' own sources.
+
+    Without --provider, every source is asked that needs no key or whose key is in the environment.
+    A provider that fails keeps its old rows. The new catalog replaces the old one whole, at the end.
+    """
+    from tradewind.catalog.refresh import refresh as renew
+    from tradewind.catalog.refresh.http import Http
+
+    now = clock.now().replace(microsecond=0)
+    env = os.environ
+    asked, passed_over = _sources(provider)
+    proxy = env.get("HTTPS_PROXY") or env.get("https_proxy")
+    http = Http(retries=retries, read_timeout_s=max(1, parse_duration(timeout)), proxy=proxy)
+    facts = files.load(account=False).facts
+    with _bars(asked, quiet=as_json) as progress:
+        result = renew(facts, asked, http=http, env=env, now=now, progress=progress)
+    renewed = [o for o in result.outcomes if o.change]
+    if renewed:
+        files.save(result.facts, files.home() / "catalog.json.gz")
+        files.record(result.observations, files.home())
+    if as_json:
+        render.print_json([_outcome(o) for o in result.outcomes])
+    else:
+        _tell(result.outcomes, passed_over, renewed_at=str(files.home() / "catalog.json.gz"))
+    failed = [o for o in result.outcomes if o.failed]
+    return SourceFailed.exit_code if failed else 0
+
+
+def _sources(wanted: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]:
+    """The providers to ask, and those passed over with the variable they need."""
+    from tradewind.catalog.names import nearest
+    from tradewind.catalog.refresh import SOURCES, source
+
+    if wanted:
+        names = [PROVIDER_ALIASES.get(name.lower(), name.lower()) for name in wanted]
+        for name in names:
+            if name not in SOURCES:
+                close = nearest(name, SOURCES)
+                raise NotFound(
+                    f"there is no live price source for {name!r}",
+                    hint=f"did you mean {close[0]}?" if close else f"known: {', '.join(SOURCES)}",
+                    choices=close,
+                )
+        return list(dict.fromkeys(names)), []
+    asked, passed_over = [], []
+    for name in SOURCES:
+        missing = [c for c in source(name).credentials if not os.environ.get(c)]
+        if missing:
+            passed_over.append((name, missing[0]))
+        else:
+            asked.append(name)
+    return asked, passed_over
+
+
+@contextmanager
+def _bars(providers: list[str], *, quiet: bool) -> Iterator[Any]:
+    """A progress bar for each provider, on a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    out = render.console(stderr=True)
+    bars = Progress(
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        console=out,
+        disable=quiet or not out.is_terminal,
+    )
+    with bars:
+        tasks = {name: bars.add_task(name, total=None) for name in providers}
+
+        def progress(name: str, done: int, total: int | None) -> None:
+            bars.update(tasks[name], completed=done, total=total)
+
+        yield progress
+
+
+def _tell(outcomes: list[Any], passed_over: list[tuple[str, str]], *, renewed_at: str) -> None:
+    for outcome in outcomes:
+        change = outcome.change
+        if change:
+            click.echo(
+                f"{outcome.provider}: {change.renewed:,} prices renewed, {change.changed:,} changed; "
+                f"{change.added:,} offers new, {change.delisted:,} no longer sold"
+            )
+        else:
+            click.secho(f"{outcome.provider}: failed, its old rows stay", fg="red", err=True)
+            click.echo(f"  {outcome.failed}".replace("\n", "\n  "), err=True)
+        for reason, number in outcome.skipped.most_common(5):
+            render.note(f"  {number:,} × {reason}")
+        if len(outcome.skipped) > 5:
+            render.note(f"  … and {len(outcome.skipped) - 5} more reasons; --json shows all")
+    if passed_over:
+        names = ", ".join(f"{name} (${variable})" for name, variable in passed_over)
+        render.note(f"Not asked, for want of a key: {names}.")
+    if any(o.change for o in outcomes):
+        render.note(f"Written to {renewed_at}; doubtful prices: `tradewind catalog doctor`.")
+    else:
+        render.note("Nothing was renewed; the catalog is as it was.")
+
+
+def _outcome(outcome: Any) -> dict[str, Any]:
+    change = outcome.change
+    return {
+        "provider": outcome.provider,
+        "ok": change is not None,
+        "error": str(outcome.failed) if outcome.failed else None,
+        "renewed": change.renewed if change else 0,
+        "changed": change.changed if change else 0,
+        "added": change.added if change else 0,
+        "delisted": change.delisted if change else 0,
+        "skipped": dict(outcome.skipped),
+    }
+
+
+# -- build, reset, observe -----------------------------------------------------------------------
+
+
+@command.command("build")
+@click.option(
+    "--from",
+    "folder",
+    required=True,
+    metavar="DIR",
+    help="Folder with offers.csv, accelerators.csv, instances.csv, rates.csv (or .csv.gz).",
+)
+@click.option(
+    "--out", metavar="FILE", help="Where to write it. Default: your own catalog, which then serves."
+)
+def build(folder: str, out: str | None) -> None:
+    """Compile a folder of facts into a catalog."""
+    from tradewind.catalog.build import build as compile_folder
+
+    facts = compile_folder(Path(folder), made_at=clock.now().replace(microsecond=0))
+    path = Path(out) if out else files.home() / "catalog.json.gz"
+    size = files.save(facts, path)
+    click.echo(
+        f"{len(facts.offers):,} offers, {len(facts.accelerators)} accelerators, "
+        f"{len(facts.instances)} instance types, {len(facts.rates)} rates → {path} ({size:,} bytes)"
+    )
+    marks = Counter(
+        doubts.kind(columns.mark[row])
+        for columns in facts.offers.prices.values()
+        for row in range(len(facts.offers))
+        if columns.mark[row]
+    )
+    if marks:
+        words = ", ".join(f"{number:,} {KINDS[kind]}" for kind, number in marks.most_common())
+        render.note(f"Prices marked: {words}; `tradewind catalog doctor` says why.")
+    for line in facts.refused[:20]:
+        render.remark(f"refused: {line}")
+    if len(facts.refused) > 20:
+        render.remark(f"refused: … and {len(facts.refused) - 20:,} more rows")
+
+
+@command.command("reset")
+def reset() -> None:
+    """Go back to the catalog that came with Tradewind. Your account file stays."""
+    path = files.home() / "catalog.json.gz"
+    if files.discard(path):
+        click.echo(f"{path} is gone; the {BUILT_IN} serves.")
+    else:
+        click.echo(f"The {BUILT_IN} serves already.")
+
+
+@command.command("observe")
+@click.argument("provider")
+@click.argument("region")
+@click.argument("instance_type", metavar="TYPE")
+@click.option("--zone", default="", metavar="ZONE", help="The zone; default: the whole region.")
+@click.option(
+    "--market",
+    type=click.Choice(MARKETS),
+    default="on_demand",
+    show_default=True,
+    help="The market.",
+)
+@click.option("--available/--no-capacity", required=True, help="Could it be had?")
+@click.option(
+    "--for",
+    "lasts",
+    metavar="TIME",
+    help="For how long that holds. Default: 6h if available, else 1h.",
+)
+def observe(
+    provider: str,
+    region: str,
+    instance_type: str,
+    zone: str,
+    market: Any,
+    available: bool,
+    lasts: str | None,
+) -> None:
+    """Record that something could, or could not, be had just now."""
+    from dataclasses import replace
+    from datetime import timedelta
+
+    from tradewind.catalog.observations import observed
+    from tradewind.model import Observation
+
+    catalog, now = files.load(), clock.now().replace(microsecond=0)
+    known = catalog.offers(
+        provider=provider, region=region, instance_type=instance_type, zone=zone or None,
+        include_marked=True,
+    )  # fmt: skip
+    if not known:
+        raise NotFound(
+            f"{provider} sells no {instance_type!r} in {zone or region!r}, as far as we know",
+            hint=f"`tradewind offers -p {provider} -t {instance_type}` lists the places",
+        )
+    offer = known[0]
+    seen = observed(
+        Observation(
+            provider=offer.provider, region=offer.region, zone=offer.zone if zone else "",
+            instance_type=offer.instance_type, market=market, available=available,
+            seen_at=now, expires_at=now, source="you",
+        )
+    )  # fmt: skip
+    if lasts:
+        seconds = parse_duration(lasts)
+        if not seconds:
+            raise InvalidValue(f"--for {lasts}: it would expire at once")
+        seen = replace(seen, expires_at=now + timedelta(seconds=seconds))
+    files.record([seen], files.home())
+    words = "available" if available else "no capacity"
+    until = f"{seen.expires_at:%Y-%m-%d %H:%M} UTC"
+    click.echo(f"{offer.instance_type} in {zone or offer.region}: {words} until {until}")

@@ -1,0 +1,369 @@
+"""`tradewind offers`: search what can be rented."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from typing import Any
+
+import click
+
+from tradewind import catalog as catalogs
+from tradewind import clock
+from tradewind.catalog.catalog import Catalog
+from tradewind.catalog.query import FRESH_WITHIN_DAYS, SORTS, Selection
+from tradewind.catalog.table import PRICE_GROUPS
+from tradewind.cli import render
+from tradewind.cli.render import Column
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.model import Offer, Price
+from tradewind.units import parse_count, parse_duration, usd
+
+KINDS = {
+    "stale": "stale",
+    "retired": "no longer sold",
+    "zero": "priced at zero",
+    "missing": "without any price",
+    "low": "absurdly cheap",
+    "high": "absurdly dear",
+    "spot-dear": "spot not below on-demand",
+    "placeholder": "placeholder prices",
+    "undated": "undated",
+    "future": "dated in the future",
+    "quota": "over your quota",
+}
+_UNIT = {
+    "accelerator-hour": "$/acc-h",
+    "hour": "$/h",
+    "pflop-hour": "$/PFLOP-h",
+    "gb-hour": "$/GB-h",
+}
+
+
+@click.command("offers")
+@click.argument("accelerator", required=False)
+@click.option(
+    "-a",
+    "--accelerator",
+    "named",
+    multiple=True,
+    metavar="NAME",
+    help="Accelerator in any spelling (h100:8, A100 80G, v5e-16); 'none' for CPU-only. Repeatable.",
+)
+@click.option("-n", "--count", metavar="N", help="Exactly so many accelerators in one machine.")
+@click.option(
+    "-m", "--memory", metavar="SIZE", help="At least so much memory in each accelerator, e.g. 80GB."
+)
+@click.option("-p", "--provider", multiple=True, metavar="GLOB", help="Provider. Repeatable.")
+@click.option(
+    "-r", "--region", multiple=True, metavar="GLOB", help="Region, e.g. 'eu-*'. Repeatable."
+)
+@click.option("-z", "--zone", multiple=True, metavar="GLOB", help="Zone. Repeatable.")
+@click.option(
+    "-t",
+    "--type",
+    "instance_type",
+    multiple=True,
+    metavar="GLOB",
+    help="Instance type. Repeatable.",
+)
+@click.option(
+    "--market",
+    multiple=True,
+    metavar="MARKET",
+    help="on_demand, spot or reserved. Repeatable; default: all.",
+)
+@click.option(
+    "--max-price",
+    metavar="MONEY",
+    help="At most so much an hour for the whole machine, e.g. $2.50.",
+)
+@click.option(
+    "--fresh-within",
+    metavar="TIME",
+    help=f"Leave out older prices, e.g. 30d. Default: {FRESH_WITHIN_DAYS}d.",
+)
+@click.option("--in-stock", is_flag=True, help="Only what was seen available and has not expired.")
+@click.option(
+    "--sort",
+    type=click.Choice(SORTS),
+    default=SORTS[0],
+    show_default=True,
+    help="Cheapest by this first.",
+)
+@click.option(
+    "-l",
+    "--limit",
+    type=click.IntRange(min=0),
+    help="Show so many; 0 for all. Default: 20 in a table, else all.",
+)
+@click.option(
+    "--all", "include_marked", is_flag=True, help="Also offers whose price is stale or in doubt."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
+@click.option("--plot", metavar="FILE", help="Draw the prices into FILE.png, .svg or .html.")
+@click.option(
+    "--chart",
+    type=click.Choice(["matrix", "regions"]),
+    help="What to draw: providers × accelerators, or markets by region.",
+)
+def command(
+    accelerator: str | None,
+    named: tuple[str, ...],
+    count: str | None,
+    memory: str | None,
+    max_price: str | None,
+    fresh_within: str | None,
+    in_stock: bool,
+    limit: int | None,
+    as_json: bool,
+    as_csv: bool,
+    plot: str | None,
+    chart: str | None,
+    **plain: Any,
+) -> None:
+    """Search what can be rented, cheapest first.
+
+    ACCELERATOR is a name in any spelling, with a count if you like: h100:8, 8xA100-80GB, v5e-16.
+    Prices that are stale or in doubt are left out, and the last lines say how many and why.
+    """
+    if as_json and as_csv:
+        raise click.UsageError("--json and --csv exclude each other")
+    wanted = ([accelerator] if accelerator else []) + list(named)
+    filters: dict[str, Any] = {
+        "accelerator": wanted or None,
+        "count": None if count is None else _count(count),
+        "memory_at_least": memory,
+        "max_price": max_price,
+        "fresh_within": fresh_within,
+        **{name: value or None for name, value in plain.items()},
+    }
+    catalog = catalogs.load()
+    today = clock.today()
+    selection = catalog.offers(**filters, today=today)
+    if in_stock:
+        selection = _in_stock(catalog, selection)
+    if plot:
+        from tradewind.cli.plots import plot_offers
+
+        plot_offers(catalog, selection, plot, chart)
+        render.remark(f"drawn: {plot}")
+        if not (as_json or as_csv):
+            return
+    shown = selection if not limit else selection[:limit]
+    if as_json:
+        render.print_json(_document(catalog, selection, shown, today))
+    elif as_csv:
+        rows = [_row(catalog, shown, i, today) for i in range(len(shown))]
+        render.print_csv(_CSV, rows)
+        if selection.left_out:
+            render.remark(_left_out(selection, fresh_within))
+    elif selection:
+        _table(catalog, selection, 20 if limit is None else limit or len(selection), today)
+        _notes(selection, 20 if limit is None else limit or len(selection), fresh_within)
+    if not selection:
+        raise _nothing(catalog, filters, selection, in_stock, fresh_within, today)
+
+
+def _count(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = parse_count(text, noun="accelerators")
+    if not 0 <= number < 1e6:
+        raise InvalidValue(f"--count {text}: not a number of accelerators", hint="for example 8")
+    return number
+
+
+def _in_stock(catalog: Catalog, selection: Selection) -> Selection:
+    return selection.only(
+        [i for i in range(len(selection)) if _stock(catalog, selection[i], selection.price(i))]
+    )
+
+
+def _stock(catalog: Catalog, offer: Offer, price: Price) -> bool | None:
+    seen = catalog.observations.of(offer, price.market) if catalog.observations else None
+    return seen.available if seen else None
+
+
+# -- the table -----------------------------------------------------------------------------------
+
+
+def _table(catalog: Catalog, selection: Selection, limit: int, today: date) -> None:
+    from rich.text import Text
+
+    sort = selection.query.sort
+    columns = [
+        Column("PROVIDER", keep=9),
+        Column("REGION, ZONE", keep=8, grow=True),
+        Column("TYPE", keep=9, grow=True),
+        Column("ACCELERATOR", keep=9),
+        Column("GB", right=True, keep=4),
+        Column("vCPU", right=True, keep=3),
+        Column("RAM GB", right=True, keep=3),
+        Column("ON-DEMAND", right=True, keep=8),
+        Column("SPOT", right=True, keep=8),
+        Column("RESERVED", right=True, keep=6),
+        Column(_UNIT[sort], right=True, keep=7) if sort != "hour" else Column(""),
+        Column("AGE", right=True, keep=5),
+        Column("STOCK", keep=4),
+    ]
+    rows = []
+    for i in range(min(limit, len(selection))):
+        offer, chosen = selection[i], selection.price(i)
+
+        def priced(price: Price | None, chosen: Price = chosen) -> Text:
+            if price is None:
+                return Text("")
+            if price.mark:
+                return Text(f"{render.money(price.micros_hour)}?", style="dim")
+            return Text(render.money(price.micros_hour), style="bold" if price == chosen else "")
+
+        measure = selection.measures[i]
+        stock = _stock(catalog, offer, chosen)
+        rows.append(
+            [
+                offer.provider,
+                place(offer),
+                offer.instance_type,
+                accelerators(offer),
+                render.number(offer.accelerator_memory_gb),
+                render.number(offer.vcpus),
+                render.number(offer.memory_gb),
+                priced(offer.on_demand),
+                priced(offer.spot),
+                priced(offer.reserved),
+                render.money(measure) if sort != "hour" else "",
+                age(chosen, today),
+                {True: "yes", False: "no", None: ""}[stock],
+            ]
+        )
+    render.table(columns, rows)
+
+
+def place(offer: Offer) -> str:
+    """`us-central1-a`, `us-east-1 use1-az4`, `eastus`: the region once."""
+    if offer.zone.lower().startswith(offer.region.lower()):
+        return offer.zone
+    return f"{offer.region} {offer.zone}".rstrip()
+
+
+def accelerators(offer: Offer) -> str:
+    if not offer.accelerator:
+        return "–"
+    return f"{render.number(offer.accelerator_count, digits=3)}× {offer.accelerator}"
+
+
+def age(price: Price, today: date) -> str:
+    return "" if price.as_of is None else f"{(today - price.as_of).days}d"
+
+
+def _notes(selection: Selection, limit: int, fresh_within: str | None) -> None:
+    shown = min(limit, len(selection))
+    more = f"; --limit 0 shows all {len(selection):,}" if shown < len(selection) else ""
+    render.note(f"\n{render.count(shown, 'offer')} shown, dollars per hour{more}.")
+    if selection.left_out:
+        render.note(_left_out(selection, fresh_within))
+
+
+def _left_out(selection: Selection, fresh_within: str | None) -> str:
+    days = parse_duration(fresh_within) // 86_400 if fresh_within else FRESH_WITHIN_DAYS
+    parts = []
+    for kind, number in selection.left_out.most_common():
+        words = KINDS.get(kind, kind) + (f" (over {days} days old)" if kind == "stale" else "")
+        parts.append(f"{number:,} {words}")
+    return f"Left out: {', '.join(parts)}. --all shows them, `tradewind catalog doctor` says why."
+
+
+def _nothing(
+    catalog: Catalog,
+    filters: Mapping[str, Any],
+    selection: Selection,
+    in_stock: bool,
+    fresh_within: str | None,
+    today: date,
+) -> NotFound:
+    """Says which of the filters, left out alone, would let something through."""
+    options = {
+        "accelerator": "the accelerator", "count": "--count", "memory_at_least": "--memory",
+        "provider": "--provider", "region": "--region", "zone": "--zone",
+        "instance_type": "--type", "market": "--market", "max_price": "--max-price",
+    }  # fmt: skip
+    hints: list[str] = []
+    if in_stock and not hints:
+        hints.append("nothing matching was seen in stock lately; leave out --in-stock")
+    if selection.left_out:
+        hints.append(_left_out(selection, fresh_within))
+    else:
+        for name, words in options.items():
+            if filters.get(name) is not None:
+                found = len(catalog.offers(**{**filters, name: None}, today=today))
+                if found:
+                    hints.append(f"without {words} there are {found:,}")
+    return NotFound("no offer matches", hint="; ".join(hints) or "see `tradewind offers --help`")
+
+
+# -- machine-readable ----------------------------------------------------------------------------
+
+
+def _document(catalog: Catalog, selection: Selection, shown: Selection, today: date) -> Any:
+    return {
+        "offers": [_row(catalog, shown, i, today) for i in range(len(shown))],
+        "matched": len(selection),
+        "left_out": dict(selection.left_out),
+        "sort": selection.query.sort,
+        "catalog": {"origin": catalog.origin, "made_at": catalog.facts.made_at.isoformat()},
+    }
+
+
+def _row(catalog: Catalog, selection: Selection, index: int, today: date) -> dict[str, Any]:
+    offer, price = selection[index], selection.price(index)
+    accelerator = catalog.accelerators.get(offer.accelerator)
+    count, memory = offer.accelerator_count, offer.accelerator_memory_gb
+    pflops = (accelerator.training_tflops or 0) / 1000 * count if accelerator else 0
+    dollars = usd(price.micros_hour)
+
+    def per(units: float | None) -> float | None:
+        return round(dollars / units, 6) if units else None
+
+    by_group = dict.fromkeys(PRICE_GROUPS) | {_group(p): p for p in offer.prices}
+    return {
+        "provider": offer.provider,
+        "region": offer.region,
+        "zone": offer.zone or None,
+        "instance_type": offer.instance_type,
+        "accelerator": offer.accelerator or None,
+        "accelerator_count": count,
+        "accelerator_memory_gb": memory,
+        "vcpus": offer.vcpus,
+        "memory_gb": offer.memory_gb,
+        "local_nvme_gb": offer.local_nvme_gb,
+        "network_gbps": offer.network_gbps,
+        **{f"{g}_usd_per_hour": usd(p.micros_hour) if p else None for g, p in by_group.items()},
+        "market": price.market,
+        "price_usd_per_hour": dollars,
+        "usd_per_accelerator_hour": per(count),
+        "usd_per_pflop_hour": per(pflops),
+        "usd_per_gb_hour": per(count * (memory or 0)),
+        "source": price.source,
+        "as_of": price.as_of.isoformat() if price.as_of else None,
+        "age_days": (today - price.as_of).days if price.as_of else None,
+        "in_stock": _stock(catalog, offer, price),
+        "own": offer.own,
+        "marks": [f"{_group(p)}: {p.mark}" for p in offer.prices if p.mark],
+    }
+
+
+def _group(price: Price) -> str:
+    return next(g for g, kind in PRICE_GROUPS.items() if kind == (price.market, price.term))
+
+
+_CSV = (
+    "provider", "region", "zone", "instance_type", "accelerator", "accelerator_count",
+    "accelerator_memory_gb", "vcpus", "memory_gb", "local_nvme_gb", "network_gbps",
+    "on_demand_usd_per_hour", "spot_usd_per_hour", "reserved_1y_usd_per_hour",
+    "reserved_3y_usd_per_hour", "market", "price_usd_per_hour", "usd_per_accelerator_hour",
+    "usd_per_pflop_hour", "usd_per_gb_hour", "source", "as_of", "age_days", "in_stock", "own",
+    "marks",
+)  # fmt: skip

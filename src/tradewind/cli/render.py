@@ -1,0 +1,143 @@
+"""Tables, notes and machine-readable output, the same for every command.
+
+Colour and bars only on a terminal (rich and click honour NO_COLOR); a pipe gets plain text of the
+full width; JSON and CSV go to standard output alone, remarks about them to standard error.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.units import usd
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_PIPE_WIDTH = 240
+_SHORTEST = 14  # of a column that may be cut
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`keep`: where not all fit, the lowest go first. `grow`: may be cut short before that."""
+
+    title: str
+    right: bool = False
+    keep: int = 5
+    grow: bool = False
+
+
+def console(*, stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else _PIPE_WIDTH
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
+    """Prints rows of text (or rich Text) under headings, leaving out columns that do not fit."""
+    from rich.table import Table
+
+    out = console()
+    widths = {}
+    for i, column in enumerate(columns):
+        widest = max((len(str(row[i])) for row in rows), default=0)
+        if widest:
+            widths[i] = max(len(column.title), widest)
+    widths = _fitting(columns, widths, out.width)
+    drawn = Table(box=None, pad_edge=False)
+    for i, width in widths.items():
+        drawn.add_column(
+            columns[i].title,
+            justify="right" if columns[i].right else "left",
+            width=width,
+            no_wrap=True,
+            overflow="ellipsis",
+            header_style="bold",
+        )
+    for row in rows:
+        drawn.add_row(*(row[i] for i in widths))
+    out.print(drawn)
+
+
+def _fitting(columns: Sequence[Column], natural: Mapping[int, int], width: int) -> dict[int, int]:
+    """Widths that fit: columns that may shrink do, then the least important go."""
+    widths = dict(natural)
+    while len(widths) > 1 and _needed(widths) > width:
+        flexible = [i for i in widths if columns[i].grow and widths[i] > _SHORTEST]
+        if flexible:
+            widths[max(flexible, key=widths.__getitem__)] -= 1
+        else:
+            del widths[min(widths, key=lambda i: (columns[i].keep, -i))]
+            # Room may be back for what was cut.
+            for i in widths:
+                if columns[i].grow:
+                    widths[i] = natural[i]
+    return widths
+
+
+def _needed(widths: Mapping[int, int]) -> int:
+    return sum(widths.values()) + 2 * (len(widths) - 1)
+
+
+def note(text: str) -> None:
+    """A remark under a table."""
+    click.secho(text, dim=True)
+
+
+def remark(text: str) -> None:
+    """A remark beside machine-readable output: never on standard output."""
+    click.secho(text, err=True, dim=True)
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()})
+
+
+def money(micros: float | None, *, digits: int = 2) -> str:
+    """For a table: `3.99`; four digits below ten cents, empty for none."""
+    if micros is None:
+        return ""
+    dollars = usd(round(micros))
+    return f"{dollars:,.{4 if 0 < abs(dollars) < 0.1 else digits}f}"
+
+
+def number(value: float | None, *, digits: int = 0) -> str:
+    """`96`, `0.5`, empty for none."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.{max(digits, 1)}f}"
+
+
+def count(number_of: int, one: str, many: str | None = None) -> str:
+    return f"{number_of:,} {one if number_of == 1 else many or one + 's'}"
+
+
+def facts(names: Sequence[str], lines: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """Facts in rows, one column for each thing; lines that say nothing are left out."""
+    from rich.table import Table
+
+    drawn = Table(box=None, pad_edge=False)
+    drawn.add_column("")
+    for name in names:
+        drawn.add_column(name, header_style="bold", overflow="fold")
+    for label, values in lines:
+        if any(values):
+            drawn.add_row(label, *values)
+    console().print(drawn)
