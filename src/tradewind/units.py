@@ -23,7 +23,7 @@ Micros = NewType("Micros", int)
 
 MICROS_PER_DOLLAR = 1_000_000
 
-_NUMBER = r"(\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)?(\.\d+)?"
+_NUMBER = r"([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)*)?(\.[0-9]+)?"
 _COUNT_UNITS = {"": 1, "k": 10**3, "m": 10**6, "b": 10**9, "g": 10**9, "t": 10**12}
 _BYTE_UNITS = {"b": 1} | {
     f"{letter}{suffix}": (1024 if suffix.startswith("i") else 1000) ** power

@@ -16,6 +16,7 @@ from tradewind.errors import BadFile, InvalidValue, TradewindError
 
 LARGEST = 1_000_000  # characters; a file for people is far smaller
 DEEPEST = 50
+MOST_NODES = 100_000
 T = TypeVar("T")
 
 
@@ -35,8 +36,11 @@ class Problems:
         try:
             yield
         except TradewindError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            self.add(node.line, f"{node.where}: {error.message}{hint}")
+            self.note(node, error)
+
+    def note(self, node: Node, error: TradewindError) -> None:
+        hint = f" ({error.hint})" if error.hint else ""
+        self.add(node.line, f"{node.where}: {error.message}{hint}")
 
     def raise_if_any(self, hint: str | None = None) -> None:
         if self.found:
@@ -97,9 +101,11 @@ def field(
     node = fields.get(name)
     if node is None:
         return None
-    with problems.at(node):
+    try:
         return read(node)
-    return None
+    except TradewindError as error:
+        problems.note(node, error)
+        return None
 
 
 def parse(text: str, origin: str) -> Node:
@@ -125,34 +131,45 @@ def parse(text: str, origin: str) -> Node:
         raise BadFile(f"{origin}: not YAML: {error}") from None
     if root is None:
         return Node({}, 1, "file")
-    return _convert(root, "", Problems(origin), frozenset())
+    return _Converter(origin).convert(root, "", frozenset())
 
 
-def _convert(node: Any, where: str, problems: Problems, above: frozenset[int]) -> Node:
-    import yaml
+class _Converter:
+    """PyYAML's nodes as ours. Aliases are written out, so their number is bounded."""
 
-    line = node.start_mark.line + 1
-    if id(node) in above:
-        raise BadFile(f"{problems.origin} line {line}: an alias that contains itself")
-    within = above | {id(node)}
-    if isinstance(node, yaml.MappingNode):
-        fields: dict[str, Node] = {}
-        for key, value in node.value:
-            name = str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
-            if name in fields:
-                raise BadFile(
-                    f"{problems.origin} line {key.start_mark.line + 1}: "
-                    f"{where or 'file'} has {name!r} twice"
-                )
-            inner = _convert(value, f"{where}.{name}" if where else name, problems, within)
-            # A field is where its name stands, also when its value begins a line below.
-            fields[name] = Node(inner.value, key.start_mark.line + 1, inner.where, inner.quoted)
-        return Node(fields, line, where or "file")
-    if isinstance(node, yaml.SequenceNode):
-        inside = [
-            _convert(item, f"{where}[{number}]", problems, within)
-            for number, item in enumerate(node.value, start=1)
-        ]
-        return Node(inside, line, where or "file")
-    plain_null = node.tag == "tag:yaml.org,2002:null"
-    return Node(None if plain_null else node.value, line, where or "file", node.style in ("'", '"'))
+    def __init__(self, origin: str) -> None:
+        self.origin, self.left = origin, MOST_NODES
+
+    def convert(self, node: Any, where: str, above: frozenset[int]) -> Node:
+        import yaml
+
+        line = node.start_mark.line + 1
+        self.left -= 1
+        if self.left < 0:
+            raise BadFile(f"{self.origin} line {line}: too many values; is it the right file?")
+        if id(node) in above:
+            raise BadFile(f"{self.origin} line {line}: an alias that contains itself")
+        within = above | {id(node)}
+        if isinstance(node, yaml.MappingNode):
+            fields: dict[str, Node] = {}
+            for key, value in node.value:
+                name = str(key.value) if isinstance(key, yaml.ScalarNode) else "?"
+                if name in fields:
+                    raise BadFile(
+                        f"{self.origin} line {key.start_mark.line + 1}: "
+                        f"{where or 'file'} has {name!r} twice"
+                    )
+                inner = self.convert(value, f"{where}.{name}" if where else name, within)
+                # A field is where its name stands, also when its value begins a line below.
+                fields[name] = Node(inner.value, key.start_mark.line + 1, inner.where, inner.quoted)
+            return Node(fields, line, where or "file")
+        if isinstance(node, yaml.SequenceNode):
+            inside = [
+                self.convert(item, f"{where}[{number}]", within)
+                for number, item in enumerate(node.value, start=1)
+            ]
+            return Node(inside, line, where or "file")
+        plain_null = node.tag == "tag:yaml.org,2002:null"
+        return Node(
+            None if plain_null else node.value, line, where or "file", node.style in ("'", '"')
+        )

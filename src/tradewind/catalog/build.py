@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -45,6 +45,7 @@ def build(folder: Path, *, made_at: datetime) -> Facts:
         rows.append(row | {"retired": True})
     if not rows:
         raise BadFile(f"{folder}: no offer could be read", hint="; ".join(refused[:3]) or None)
+    _commit(rows, rates)
     doubts.judge(rows, accelerators)
     rows.sort(key=neighbours)
     return Facts(
@@ -55,6 +56,27 @@ def build(folder: Path, *, made_at: datetime) -> Facts:
         offers=OfferTable.of(rows),
         refused=tuple(refused),
     )
+
+
+def _commit(rows: Sequence[Row], rates: Sequence[Rate]) -> None:
+    """Reserved prices, where the rates tell a type's 1- or 3-year price as a share of on-demand.
+
+    Headline figures ("up to 60 % off"), family averages and ratios nobody has read lately stay
+    rates: as a price they would be guesses.
+    """
+    for rate in rates:
+        found = re.fullmatch(r"(\S+) .*\b([13]) year.*/ on-demand", rate.item)
+        if rate.category != "commitment" or rate.unit != "ratio" or not found or not rate.value:
+            continue
+        if rate.evidence not in ("seen", "derived"):
+            continue
+        group = f"reserved_{found[2]}y"
+        for row in rows:
+            same = (row["provider"], row["instance_type"]) == (rate.provider, found[1])
+            if same and row["region"] == rate.region and row.get("on_demand") and group not in row:
+                row[group] = round(row["on_demand"] * rate.value)
+                row[f"{group}_as_of"] = _date(rate.as_of)
+                row[f"{group}_source"] = f"{rate.value:.1%} of on-demand: {rate.source}"
 
 
 def _read(

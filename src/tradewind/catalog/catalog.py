@@ -13,7 +13,7 @@ from tradewind.catalog import query as queries
 from tradewind.catalog.names import Names, nearest
 from tradewind.catalog.query import Patterns, Query, Selection
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.model import MARKETS, Accelerator, InstanceType, Market, Rate
+from tradewind.model import MARKETS, Accelerator, Market
 from tradewind.units import micros_from_usd, parse_bytes, parse_duration, parse_money
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tradewind.catalog.facts import Facts
     from tradewind.catalog.observations import Observations
     from tradewind.catalog.table import OfferTable
+    from tradewind.model import InstanceType, Rate
 
 # What people call a provider, and what we do.
 PROVIDER_ALIASES = {

@@ -22,11 +22,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import median
+from typing import TYPE_CHECKING
 
 from tradewind.catalog.table import PRICE_GROUPS, OfferTable, Row
-from tradewind.model import Accelerator, InstanceType
 from tradewind.units import format_money
+
+if TYPE_CHECKING:
+    from tradewind.model import Accelerator, InstanceType
 
 # No market has sold a dense petaflop-hour for less, spot included: the lowest in the data is $0.29.
 FLOOR_MICROS_PER_PFLOP_HOUR = 100_000
@@ -118,6 +120,8 @@ class _Peers:
             per_accelerator = self._per_accelerator(row)
             if per_accelerator and not row.get("retired"):
                 asked[row["accelerator"]][row["provider"]].append(per_accelerator)
+        from statistics import median  # slow to import, and only judging needs it
+
         self._asked = asked
         self._middle = {
             name: median(median(prices) for prices in providers.values())

@@ -12,15 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tradewind.catalog.names import Names
 from tradewind.catalog.table import OfferTable
 from tradewind.errors import BadFile
-from tradewind.model import Accelerator, InstanceType, Rate
+from tradewind.model import Accelerator
+
+if TYPE_CHECKING:
+    from tradewind.model import InstanceType, Rate
 
 FORMAT = 1
-V = TypeVar("V", Accelerator, InstanceType, Rate)
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Facts:
 
 
 def encode(facts: Facts) -> bytes:
+    from tradewind.model import InstanceType, Rate
+
     document = {
         "format": FORMAT,
         "made_at": facts.made_at.isoformat(),
@@ -78,8 +83,8 @@ def decode(data: bytes, origin: str) -> Facts:
             made_at=datetime.fromisoformat(document["made_at"]),
             accelerators={a.name: a for a in _values(Accelerator, document["accelerators"])},
             offers=OfferTable.decoded(document["offers"]),
-            make_instances=partial(_values, InstanceType, document["instances"]),
-            make_rates=partial(_values, Rate, document["rates"]),
+            make_instances=partial(_instances, document["instances"]),
+            make_rates=partial(_rates, document["rates"]),
             refused=tuple(document["refused"]),
         )
     except (zlib.error, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -89,6 +94,18 @@ def decode(data: bytes, origin: str) -> Facts:
         ) from None
 
 
+def _instances(table: Mapping[str, Any]) -> tuple[InstanceType, ...]:
+    from tradewind.model import InstanceType
+
+    return _values(InstanceType, table)
+
+
+def _rates(table: Mapping[str, Any]) -> tuple[Rate, ...]:
+    from tradewind.model import Rate
+
+    return _values(Rate, table)
+
+
 def _rows(kind: type[Any], values: Any) -> dict[str, Any]:
     names = [f.name for f in fields(kind)]
     return {"fields": names, "rows": [[asdict(v)[name] for name in names] for v in values]}
@@ -96,5 +113,6 @@ def _rows(kind: type[Any], values: Any) -> dict[str, Any]:
 
 def _values(kind: type[V], table: Mapping[str, Any]) -> tuple[V, ...]:
     names = table["fields"]
-    made = (kind(**dict(zip(names, row, strict=True))) for row in table["rows"])
-    return tuple(made)
+    # JSON knows no tuples, and a frozen value holds no lists.
+    rows = ([tuple(v) if isinstance(v, list) else v for v in row] for row in table["rows"])
+    return tuple(kind(**dict(zip(names, row, strict=True))) for row in rows)

@@ -11,13 +11,16 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tradewind import clock
 from tradewind.catalog import facts as facts_file
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.facts import Facts
 from tradewind.errors import BadFile, NoAccess
-from tradewind.model import Observation
+
+if TYPE_CHECKING:
+    from tradewind.model import Observation
 
 PACKAGED = Path(__file__).parent / "data" / "catalog.json.gz"
 BUILT_IN = "built-in catalog"

@@ -212,10 +212,10 @@ def _split_count(text: str, *, trailing_x: bool = False) -> tuple[str, float | N
     before = re.fullmatch(r"(\d+(?:\.\d+)?)\s*[x×*]\s*(\D.*)", text, re.IGNORECASE)
     if before:
         return before[2], float(before[1])
-    sign = "[:*×x]" if trailing_x else "[:*×]"
-    after = re.fullmatch(rf"(.+?)\s*{sign}\s*(-?\d+(?:\.\d+)?)", text, re.IGNORECASE)
+    sign = r"x\s*" if trailing_x else r"[:*×]\s*-?"
+    after = re.fullmatch(rf"(.+?)\s*({sign}\d+(?:\.\d+)?)", text, re.IGNORECASE)
     if after:
-        return after[1], float(after[2])
+        return after[1], float(re.sub(r"[^\d.-]", "", after[2]))
     return text, None
 
 

@@ -274,7 +274,7 @@ def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool
     """Renew prices from the providers' own sources.
 
     Without --provider, every source is asked that needs no key or whose key is in the environment.
-    A provider that fails keeps its old rows. The new catalog replaces the old one whole, at the end.
+    A provider that fails keeps its old rows. At the end the new catalog replaces the old one.
     """
     from tradewind.catalog.refresh import refresh as renew
     from tradewind.catalog.refresh.http import Http
@@ -353,7 +353,7 @@ def _tell(outcomes: list[Any], passed_over: list[tuple[str, str]], *, renewed_at
         change = outcome.change
         if change:
             click.echo(
-                f"{outcome.provider}: {change.renewed:,} prices renewed, {change.changed:,} changed; "
+                f"{outcome.provider}: {change.renewed:,} prices renewed ({change.changed:,} moved), "
                 f"{change.added:,} offers new, {change.delisted:,} no longer sold"
             )
         else:

@@ -1,11 +1,21 @@
-"""Frozen values that the rest of the house passes around. Pure: no I/O, no clock."""
+"""Frozen values that the rest of the house passes around. Pure: no I/O, no clock.
 
-from tradewind.model.accelerator import Accelerator
-from tradewind.model.account import Discount, Quota, Reservation, Scope
-from tradewind.model.instance import InstanceType
-from tradewind.model.observation import Observation
-from tradewind.model.offer import MARKETS, Market, Offer, Price
-from tradewind.model.rate import Rate
+Each lives in a file of its own and is imported when first named: making a dataclass takes
+milliseconds, and a command needs only a few of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradewind.model.accelerator import Accelerator
+    from tradewind.model.account import Discount, Quota, Reservation, Scope
+    from tradewind.model.instance import InstanceType
+    from tradewind.model.observation import Observation
+    from tradewind.model.offer import MARKETS, Market, Offer, Price
+    from tradewind.model.rate import Rate
 
 __all__ = [
     "MARKETS",
@@ -21,3 +31,26 @@ __all__ = [
     "Reservation",
     "Scope",
 ]
+
+_HOME = {
+    "Accelerator": "accelerator",
+    "Discount": "account",
+    "InstanceType": "instance",
+    "MARKETS": "offer",
+    "Market": "offer",
+    "Observation": "observation",
+    "Offer": "offer",
+    "Price": "offer",
+    "Quota": "account",
+    "Rate": "rate",
+    "Reservation": "account",
+    "Scope": "account",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'tradewind.model' has no attribute {name!r}")
+    value = getattr(import_module(f"tradewind.model.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

@@ -46,6 +46,7 @@ class Listing:
     spot: Micros | None = None
     reserved_1y: Micros | None = None
     reserved_3y: Micros | None = None
+    only_known: bool = False  # priced also where it is not sold: renew rows, never add one
     in_stock: bool | None = None  # seen by the source just now; becomes an observation
     stock_market: Market = "on_demand"
 

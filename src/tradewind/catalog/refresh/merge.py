@@ -8,7 +8,7 @@ counted as delisted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import date
 
@@ -42,18 +42,21 @@ def merge(
     by_type: dict[tuple[str, str], list[Row]] = {}
     for row in merged:
         by_type.setdefault((row["instance_type"], row["accelerator"]), []).append(row)
-    touched: set[tuple[int, str]] = set()
-    changed = added = 0
-    # Wide listings first: what is said of one zone overrules what is said of all.
-    for listing in sorted(listings, key=lambda it: (it.region != "any", bool(it.zone))):
+    before: dict[tuple[int, str], tuple[Row, int | None]] = {}  # what each renewed price was
+    added = 0
+    listed = list(listings)
+    # A narrow listing makes the rows for which a wide one then speaks …
+    for listing in sorted(listed, key=_width):
         same = by_type.setdefault((listing.instance_type, listing.accelerator), [])
-        meant = [row for row in same if _speaks_of(listing, row)]
-        if not meant:
-            meant = [_new(listing, source, accelerators)]
-            same += meant
-            merged += meant
+        if not listing.only_known and not any(_speaks_of(listing, row) for row in same):
+            new = _new(listing, source, accelerators)
+            same.append(new)
+            merged.append(new)
             added += 1
-        for row in meant:
+    # … and the wide ones speak first: what is said of one zone overrules what is said of all.
+    for listing in sorted(listed, key=_width, reverse=True):
+        same = by_type[listing.instance_type, listing.accelerator]
+        for row in [row for row in same if _speaks_of(listing, row)]:
             for name in _HARDWARE:
                 if row.get(name) is None:
                     row[name] = getattr(listing, name)
@@ -61,16 +64,19 @@ def merge(
                 micros = getattr(listing, group)
                 if micros is None:
                     continue
-                changed += row.get(group) != micros
-                touched.add((id(row), group))
+                before.setdefault((id(row), group), (row, row.get(group)))
                 row[group] = micros
                 row[f"{group}_as_of"] = today.isoformat()
                 row[f"{group}_source"] = source.describes
-    if source.complete:
-        for row in merged:
-            _forget(row, source, touched)
-    kept = [row for row in merged if any(row.get(group) is not None for group in PRICE_GROUPS)]
-    return kept, Change(len(touched), changed, added, len(merged) - len(kept))
+    gone = [row for row in merged if source.complete and _forget(row, source, before.keys())]
+    kept = [row for row in merged if not any(row is lost for lost in gone)] if gone else merged
+    moved = sum(row[group] != was for (_, group), (row, was) in before.items())
+    return kept, Change(len(before), moved, added, len(gone))
+
+
+def _width(listing: Listing) -> int:
+    """0 for one zone, 1 for a region, 2 for everywhere."""
+    return 2 if listing.region == "any" else int(not listing.zone)
 
 
 def _speaks_of(listing: Listing, row: Row) -> bool:
@@ -92,8 +98,11 @@ def _new(listing: Listing, source: Source, accelerators: Mapping[str, Accelerato
     return row
 
 
-def _forget(row: Row, source: Source, touched: set[tuple[int, str]]) -> None:
+def _forget(row: Row, source: Source, renewed: Set[tuple[int, str]]) -> bool:
+    """Takes away the prices that the source should have listed; True if none is left by that."""
+    lost = False
     for market in source.markets:
         for group in GROUPS_OF[market]:
-            if (id(row), group) not in touched:
-                row[group] = None
+            if row.get(group) is not None and (id(row), group) not in renewed:
+                row[group], lost = None, True
+    return lost and all(row.get(group) is None for group in PRICE_GROUPS)

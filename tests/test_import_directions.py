@@ -1,0 +1,104 @@
+"""Imports point one way: the rooms of the house and which may look into which."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tradewind
+
+ROOT = Path(tradewind.__file__).parent
+BASE = {"errors", "units", "clock", "yamltree"}
+
+# room → the rooms it may import from, besides the base and itself.
+MAY = {
+    "errors": set(),
+    "clock": set(),
+    "units": {"errors"},
+    "yamltree": {"errors"},
+    "model": BASE,
+    "catalog": BASE | {"model"},
+    "pictures": BASE | {"model", "catalog"},
+    "bench": BASE | {"model", "catalog"},
+    "cli": BASE | {"model", "catalog", "pictures", "bench"},
+    "__main__": {"cli"},
+    "__init__": {"catalog"},
+}  # type: dict[str, set[str]]
+
+# Pure rooms read no clock and touch no file: not even through the base.
+PURE = [
+    "model",
+    *(
+        f"catalog/{name}.py"
+        for name in ("names", "table", "query", "doubts", "comparison", "facts")
+    ),
+]
+BANNED_IN_PURE = {"clock", "os", "pathlib", "io", "subprocess", "socket", "urllib3", "time"}
+
+# Parts that only some users install, and the ones that cost too much to start with.
+HEAVY = {"torch", "boto3", "botocore", "matplotlib", "numpy", "google", "azure", "kubernetes"}
+
+
+def _files() -> list[Path]:
+    return sorted(ROOT.rglob("*.py"))
+
+
+def _room(path: Path) -> str:
+    first = path.relative_to(ROOT).parts[0]
+    return first.removesuffix(".py")
+
+
+def _imports(path: Path, *, top_level_only: bool = False) -> Iterator[str]:
+    """Absolute dotted names of what the file imports, `from x import y` as x.y."""
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_rooms_look_only_where_they_may(path: Path) -> None:
+    room = _room(path)
+    assert room in MAY, f"{room} is a new room: say in this test what it may import"
+    for name in _imports(path):
+        if not name.startswith("tradewind."):
+            continue
+        other = name.split(".")[1]
+        if other in ("__version__", room):
+            continue
+        assert other in MAY[room], f"{path.name} imports {name}: {room} may not look into {other}"
+
+
+def test_pure_rooms_do_no_io() -> None:
+    for place in PURE:
+        path = ROOT / place
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            for name in _imports(file):
+                ours = name.removeprefix("tradewind.").split(".")[0]
+                assert ours not in BANNED_IN_PURE, f"{file} imports {name}"
+
+
+def test_no_heavy_import_at_the_top_of_a_file() -> None:
+    for path in _files():
+        for name in _imports(path, top_level_only=True):
+            assert name.split(".")[0] not in HEAVY, f"{path}: import {name} where it is used"
+
+
+def test_providers_do_not_import_each_other() -> None:
+    shared = {"base", "http", "merge"}
+    folder = ROOT / "catalog" / "refresh"
+    sources = {p.stem for p in folder.glob("*.py")} - shared - {"__init__"}
+    for path in folder.glob("*.py"):
+        for name in _imports(path):
+            if not name.startswith("tradewind.catalog.refresh."):
+                continue
+            other = name.split(".")[3]
+            own_table = other.startswith(path.stem)  # gcp may read gcp_machines
+            assert path.stem == "__init__" or own_table or other not in sources, (path, name)
