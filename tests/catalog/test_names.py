@@ -36,6 +36,8 @@ H100 = ("H100-SXM", "H100-PCIe", "H100-NVL")
         ("NVIDIA H100 80GB HBM3", ("H100-SXM",), None),
         ("NVIDIA GeForce RTX 4090", ("RTX4090",), None),
         ("4090x2", ("RTX4090",), 2),
+        ("4x4090", ("RTX4090",), 4),
+        ("16 * v100", ("V100-16GB", "V100-32GB"), 16),
         ("rtxa6000", ("RTX-A6000",), None),
         ("RTX 6000 Ada Generation", ("RTX-6000-Ada",), None),
         ("RTX_PRO_6000_WS", ("RTX-PRO-6000-WS",), None),

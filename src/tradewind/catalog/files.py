@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +115,8 @@ def replace(path: Path, data: bytes) -> None:
             hint="the old file is untouched; check the permissions, the space, or $TRADEWIND_HOME",
         ) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
 
 
 def discard(path: Path) -> bool:

@@ -83,8 +83,8 @@ class Names:
                 f"{stripped[:40]!r} is not the name of an accelerator",
                 hint="for example H100-SXM or a100:8",
             )
-        # A sign of a count comes first: `v100:16` is sixteen, not the one with 16 GB.
-        base, count = _split_count(stripped)
+        # A plain sign of a count comes first: `v100:16` is sixteen, not the one with 16 GB.
+        base, count = _split(stripped, _COUNTED)
         if count is None:
             sliced = self._tpu_slice(stripped)
             if sliced:
@@ -92,9 +92,13 @@ class Names:
             found = self._match(stripped)
             if found:
                 return Match(found)
-            base, count = _split_count(stripped, trailing_x=True)
-        if count is None:
-            raise self._unknown(stripped)
+            splits = (_split(stripped, pattern) for pattern in _COUNTED_PERHAPS)
+            for base, count in splits:
+                if count is not None and self._match(base):
+                    break
+            else:
+                raise self._unknown(stripped)
+        assert count is not None
         if not 0 < count <= _MOST:
             raise InvalidValue(
                 f"{text!r}: {count:g} is not a number of accelerators",
@@ -207,16 +211,19 @@ def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(spellings[c] for c in difflib.get_close_matches(text.lower(), spellings, n=3))
 
 
-def _split_count(text: str, *, trailing_x: bool = False) -> tuple[str, float | None]:
-    """`8xH100`, `8 x H100`, `H100:8`, `H100*8`; with `trailing_x` also `H100x8`: name, count."""
-    before = re.fullmatch(r"(\d+(?:\.\d+)?)\s*[x×*]\s*(\D.*)", text, re.IGNORECASE)
-    if before:
-        return before[2], float(before[1])
-    sign = r"x\s*" if trailing_x else r"[:*×]\s*-?"
-    after = re.fullmatch(rf"(.+?)\s*({sign}\d+(?:\.\d+)?)", text, re.IGNORECASE)
-    if after:
-        return after[1], float(re.sub(r"[^\d.-]", "", after[2]))
-    return text, None
+# `8xH100`, `8 × H100`, `H100:8`, `H100*8`; and where nothing else fits, `4x4090` and `H100x8`.
+_N = r"(?P<count>-?\d+(?:\.\d+)?)"
+_COUNTED = rf"{_N}\s*[x×*]\s*(?P<name>\D.*)|(?P<name2>.+?)\s*[:*×]\s*(?P<count2>-?\d+(?:\.\d+)?)"
+_COUNTED_PERHAPS = (rf"{_N}\s*x\s*(?P<name>.+)", rf"(?P<name>.+?)\s*x\s*{_N}")
+
+
+def _split(text: str, pattern: str) -> tuple[str, float | None]:
+    """The name and the count in `text`, if it has the form of `pattern`."""
+    found = re.fullmatch(pattern, text, re.IGNORECASE)
+    if not found:
+        return text, None
+    parts = found.groupdict()
+    return parts["name"] or parts["name2"], float(parts["count"] or parts["count2"])
 
 
 def _ambiguous(text: str, names: Sequence[str]) -> NotFound:

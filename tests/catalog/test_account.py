@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.catalog.small import REAL, TODAY, facts, row
+from tradewind.catalog import account
+from tradewind.catalog.catalog import Catalog
+from tradewind.errors import BadFile
+
+ROWS = (
+    row("aws", instance_type="p5", on_demand=55, spot=20, as_of="2026-11-01"),
+    row("aws", instance_type="p5", region="eu-west-1", on_demand=60, as_of="2024-01-01"),
+    row("gcp", instance_type="a3", on_demand=88),
+)
+
+
+def joined(text: str) -> Catalog:
+    public = facts(*ROWS)
+    read = account.read(text, "account.yaml", REAL.names)
+    return Catalog(public, read.applied(public.offers, public, TODAY), "test", read)
+
+
+def prices(catalog: Catalog, **filters: Any) -> list[tuple[str, str, float]]:
+    found = catalog.offers(**filters, today=TODAY)
+    return [(o.instance_type, p.market, p.micros_hour / 1e6) for o, p in found.priced()]
+
+
+def test_own_machines_compete_and_never_go_stale() -> None:
+    catalog = joined(
+        """
+offers:
+  - name: dgx-1
+    provider: basement
+    region: berlin
+    accelerator: 8xH100-SXM
+    on_demand: $9.80
+    vcpus: 224
+    memory: 2TB
+    nvme: 30TB
+    network: 400Gbps
+  - {name: cpu-box, on_demand: 0}
+"""
+    )
+    best = catalog.offers("h100", today=TODAY)[0]
+    assert (best.provider, best.region, best.instance_type) == ("basement", "berlin", "dgx-1")
+    assert (best.memory_gb, best.network_gbps, best.accelerator_memory_gb) == (2000, 400, 80)
+    assert best.own
+    assert best.on_demand is not None
+    assert best.on_demand.source == "account.yaml line 3"
+    assert prices(catalog, provider="own") == [("cpu-box", "on_demand", 0.0)]
+
+
+def test_discounts_and_commitments() -> None:
+    catalog = joined(
+        """
+discounts:
+  - {match: {provider: aws, type: "p5*"}, off: 10%, why: EDP}
+  - {match: {provider: gcp, accelerator: h100}, market: reserved, term: 1y, off: 37%}
+  - {match: {provider: aws, region: us-*}, market: spot, price: $18.00}
+  - {match: {provider: gcp}, off: 99%, until: 2026-11-14}
+"""
+    )
+    assert prices(catalog, provider="aws", market="on_demand") == [("p5", "on_demand", 49.5)]
+    assert prices(catalog, market="spot") == [("p5", "spot", 18.0)]
+    assert prices(catalog, provider="gcp") == [("a3", "reserved", 55.44)]
+    on_demand = catalog.table.offer(0).on_demand
+    assert on_demand is not None
+    assert on_demand.source == "account: EDP, 10% off $55.00 (test)"
+    # A share of a stale price is as stale.
+    assert catalog.offers(region="eu-west-1", today=TODAY).left_out == {"stale": 1}
+
+
+def test_quotas_forbid() -> None:
+    catalog = joined(
+        """
+quotas:
+  - {match: {provider: aws}, market: spot, machines: 0}
+  - {match: {provider: gcp, accelerator: h100}, accelerators: 4}
+"""
+    )
+    assert prices(catalog) == [("p5", "on_demand", 55.0)]
+    found = catalog.offers(provider="gcp", today=TODAY)
+    assert found.left_out == {"quota": 1}
+    assert found.doubtful[0][1] == "quota: account.yaml allows 4 accelerators at once"
+
+
+def test_reservations_are_a_price_while_they_last() -> None:
+    text = """
+reservations:
+  - {match: {provider: aws, region: us-east-1, type: p5}, machines: 2, price: $0, until: 2026-12-31}
+  - {match: {provider: gcp, type: a3}, machines: 1, price: $1, from: 2027-01-01}
+quotas:
+  - {match: {provider: aws}, machines: 0}
+"""
+    assert prices(joined(text), market="reserved") == [("p5", "reserved", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- 1", "line 1: file: expected fields"),
+        ("ofers: []", "line 1: ofers: there is no such field; did you mean 'offers'?"),
+        ("offers: {}", "line 1: offers: expected a list"),
+        ("offers:\n  - on_demand: $1", r"line 2: offers\[1\]: an offer needs a name"),
+        ("offers:\n  - name: x", r"line 2: offers\[1\]: an offer needs a price"),
+        ("offers:\n  - {name: x, on_demand: cheap}", "on_demand: 'cheap' is not an amount"),
+        ("offers:\n  - {name: x, on_demand: -1}", "'-1' is negative"),
+        ("offers:\n  - {name: x, on_demand: 1, accelerator: h1000}", "no accelerator is called"),
+        ("offers:\n  - {name: x, on_demand: 1, accelerator: h100}", "ambiguous"),
+        ("offers:\n  - {name: x, on_demand: 1, memory: 64}", "'64' has no unit"),
+        ("offers:\n  - {name: x, on_demand: 1, vcpus: lots}", "'lots' is not a number"),
+        ("discounts:\n  - {match: {provider: aws}}", "either off .* or price"),
+        ("discounts:\n  - {match: {provider: aws}, off: 12}", "'12' is not a share like 12%"),
+        ("discounts:\n  - {match: {provider: aws}, off: 120%}", "not a share"),
+        ("discounts:\n  - {off: 12%}", "match is missing"),
+        ("discounts:\n  - {match: {}, off: 12%}", "match is empty"),
+        ("discounts:\n  - {match: {provider: a}, off: 1%, market: reserved}", "needs a term"),
+        ("discounts:\n  - {match: {provider: a}, off: 1%, market: future}", "no market"),
+        ("discounts:\n  - {match: {provider: a}, off: 1%, until: soon}", "not a date"),
+        ("quotas:\n  - {match: {provider: a}}", "either machines or accelerators"),
+        ("quotas:\n  - {match: {provider: a}, machines: 1.5}", "not a whole number"),
+        ("reservations:\n  - {match: {type: p5}}", "needs machines and a price"),
+        ("offers: [", "not YAML"),
+    ],
+)
+def test_bad_lines_are_refused_with_line_and_reason(text: str, complaint: str) -> None:
+    with pytest.raises(BadFile, match=complaint) as caught:
+        joined(text)
+    assert caught.value.message.startswith("account.yaml line ")
+
+
+def test_all_complaints_come_at_once() -> None:
+    text = "offers:\n  - {name: x}\n  - {name: y, on_demand: x}\nquotas:\n  - {machines: 3}\n"
+    with pytest.raises(BadFile) as caught:
+        joined(text)
+    assert len(caught.value.message.splitlines()) == 3
+
+
+def test_an_empty_file_changes_nothing() -> None:
+    assert (
+        prices(joined(""))
+        == prices(joined("# nothing yet\n"))
+        == [
+            ("p5", "spot", 20.0),
+            ("a3", "on_demand", 88.0),
+        ]
+    )

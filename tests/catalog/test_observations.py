@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.catalog.small import NOW, row, small
+from tradewind.catalog import files
+from tradewind.catalog.observations import Observations, decode, encode, observed
+from tradewind.model import Observation
+
+OFFER = small(row("aws", zone="a", instance_type="p5", on_demand=55)).table.offer(0)
+
+
+def seen(
+    *, available: bool = True, zone: str = "a", minutes_ago: int = 0, **more: Any
+) -> Observation:
+    at = NOW - timedelta(minutes=minutes_ago)
+    fields: dict[str, Any] = {
+        "provider": "aws", "region": "us-east-1", "zone": zone, "instance_type": "p5",
+        "market": "on_demand", "available": available, "seen_at": at, "expires_at": at,
+        "source": "test",
+    }  # fmt: skip
+    return observed(Observation(**(fields | more)))
+
+
+def current(*observations: Observation) -> Observations:
+    return decode(encode(observations), NOW)
+
+
+def test_they_expire() -> None:
+    assert current(seen(minutes_ago=5 * 60)).of(OFFER, "on_demand")
+    assert current(seen(minutes_ago=6 * 60)).of(OFFER, "on_demand") is None
+    assert current(seen(available=False, minutes_ago=59)).of(OFFER, "on_demand")
+    assert current(seen(available=False, minutes_ago=60)).of(OFFER, "on_demand") is None
+
+
+def test_the_newest_counts_whatever_the_order() -> None:
+    old, new = seen(minutes_ago=30), seen(available=False, minutes_ago=10)
+    for order in ((old, new), (new, old)):
+        found = current(*order).of(OFFER, "on_demand")
+        assert found is not None
+        assert found.available is False
+
+
+def test_a_zone_is_asked_before_its_region() -> None:
+    both = current(seen(zone=""), seen(zone="a", available=False))
+    found = both.of(OFFER, "on_demand")
+    assert found is not None
+    assert found.zone == "a"
+    assert current(seen(zone="")).of(OFFER, "on_demand")
+    assert current(seen(zone="b")).of(OFFER, "on_demand") is None
+    assert current(seen(zone="a")).of(OFFER, "spot") is None
+
+
+def test_a_torn_line_costs_only_itself() -> None:
+    text = encode([seen()]) + '{"provider": "a' + "\n" + '{"seen_at": 3}\n'
+    found = decode(text, NOW)
+    assert (len(found.latest), found.unreadable) == (1, 2)
+
+
+def test_many_may_append(tmp_path: Path) -> None:
+    for number in range(3):
+        files.record([seen(zone=str(number))], tmp_path)
+    loaded = files.load(folder=tmp_path, now=NOW)
+    assert loaded.observations is not None
+    assert len(loaded.observations.latest) == 3
