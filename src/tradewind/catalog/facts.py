@@ -9,7 +9,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -108,7 +108,7 @@ def _rates(table: Mapping[str, Any]) -> tuple[Rate, ...]:
 
 def _rows(kind: type[Any], values: Any) -> dict[str, Any]:
     names = [f.name for f in fields(kind)]
-    return {"fields": names, "rows": [[asdict(v)[name] for name in names] for v in values]}
+    return {"fields": names, "rows": [[getattr(v, name) for name in names] for v in values]}
 
 
 def _values(kind: type[V], table: Mapping[str, Any]) -> tuple[V, ...]:

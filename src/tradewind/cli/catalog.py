@@ -208,7 +208,8 @@ def _report(
         by_kind.setdefault(entry["kind"], []).append(entry)
     for kind in sorted(by_kind, key=lambda k: list(KINDS).index(k)):
         entries = by_kind[kind]
-        click.secho(f"{kind}: {render.count(len(entries), 'price')} {KINDS[kind]}", bold=True)
+        words = KINDS[kind] if KINDS[kind] == kind else f"{KINDS[kind]} ({kind})"
+        click.secho(f"{words}: {render.count(len(entries), 'price')}", bold=True)
         by_provider = Counter((e["provider"], e["as_of"] or "undated") for e in entries)
         if kind in ("stale", "retired"):
             groups = sorted(by_provider.items(), key=lambda item: (item[0][1], item[0][0]))
@@ -227,14 +228,12 @@ def _report(
     if unpriced:
         names = [f"{t['provider']} {t['instance_type']}" for t in unpriced]
         first = names if not limit else names[: limit * 2]
-        click.secho(
-            f"unpriced: {render.count(len(names), 'type')} sold at no known price", bold=True
-        )
+        click.secho(f"sold at no known price: {render.count(len(names), 'type')}", bold=True)
         more = f" … and {len(names) - len(first)} more" if len(first) < len(names) else ""
         click.echo(f"  {', '.join(first)}{more}\n")
     if catalog.facts.refused:
         rows = catalog.facts.refused
-        click.secho(f"refused: {render.count(len(rows), 'row')} could not be read", bold=True)
+        click.secho(f"could not be read: {render.count(len(rows), 'row')}", bold=True)
         for line in rows if not limit else rows[:limit]:
             click.echo(f"  {line}")
         click.echo()
@@ -276,14 +275,19 @@ def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool
     Without --provider, every source is asked that needs no key or whose key is in the environment.
     A provider that fails keeps its old rows. At the end the new catalog replaces the old one.
     """
+    from urllib.request import getproxies
+
     from tradewind.catalog.refresh import refresh as renew
     from tradewind.catalog.refresh.http import Http
 
     now = clock.now().replace(microsecond=0)
     env = os.environ
     asked, passed_over = _sources(provider)
-    proxy = env.get("HTTPS_PROXY") or env.get("https_proxy")
-    http = Http(retries=retries, read_timeout_s=max(1, parse_duration(timeout)), proxy=proxy)
+    http = Http(
+        retries=retries,
+        read_timeout_s=max(1, parse_duration(timeout)),
+        proxies=getproxies(),
+    )
     facts = files.load(account=False).facts
     with _bars(asked, quiet=as_json) as progress:
         result = renew(facts, asked, http=http, env=env, now=now, progress=progress)
@@ -353,7 +357,7 @@ def _tell(outcomes: list[Any], passed_over: list[tuple[str, str]], *, renewed_at
         change = outcome.change
         if change:
             click.echo(
-                f"{outcome.provider}: {change.renewed:,} prices renewed ({change.changed:,} moved), "
+                f"{outcome.provider}: {change.renewed:,} prices renewed, {change.changed:,} moved; "
                 f"{change.added:,} offers new, {change.delisted:,} no longer sold"
             )
         else:

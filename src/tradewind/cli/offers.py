@@ -27,7 +27,7 @@ KINDS = {
     "low": "absurdly cheap",
     "high": "absurdly dear",
     "spot-dear": "spot not below on-demand",
-    "placeholder": "placeholder prices",
+    "placeholder": "placeholders",
     "undated": "undated",
     "future": "dated in the future",
     "quota": "over your quota",
