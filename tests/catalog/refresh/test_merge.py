@@ -86,6 +86,17 @@ def test_what_a_complete_list_leaves_out_is_gone() -> None:
     assert change.delisted == 1
 
 
+def test_a_list_without_cpu_machines_says_nothing_of_them() -> None:
+    cpu = row("aws", "", instance_type="m5", on_demand=0.1)
+    gpu = listing(region="any", on_demand=Micros(5))
+    rows, _ = merged([*OLD, cpu], gpu, complete=True)
+    assert len(rows) == 4
+    other = listing(instance_type="m6", accelerator="", accelerator_count=0, on_demand=Micros(5))
+    rows, change = merged([*OLD, cpu], gpu, other, complete=True)
+    assert change.delisted == 1
+    assert "m5" not in {r["instance_type"] for r in rows}
+
+
 def test_what_had_no_price_before_is_not_called_delisted() -> None:
     rows, change = merged([*OLD, row(instance_type="p9")], complete=True)
     assert [r["instance_type"] for r in rows] == ["p5", "p5", "p9"]

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
+from urllib.request import proxy_bypass
 
 import urllib3
 from urllib3.util import Retry, Timeout
@@ -20,6 +21,8 @@ from tradewind import __version__
 from tradewind.errors import SourceFailed
 
 _RETRIED = (429, 500, 502, 503, 504)
+# Whatever carries a key must not follow a redirect to somebody else's host.
+_SECRET = ("authorization", "x-api-key", "api_key", "x-apitoken", "x-goog-api-key")
 _LARGEST_JSON = 64 * 1024 * 1024
 
 
@@ -31,8 +34,9 @@ class Http:
         backoff_s: float = 0.5,
         connect_timeout_s: float = 10,
         read_timeout_s: float = 60,
-        proxy: str | None = None,
+        proxies: Mapping[str, str] | None = None,
     ) -> None:
+        """`proxies` by scheme, as `urllib.request.getproxies()` reads them from the environment."""
         self._decodes = 1 + min(retries, 2)
         options: dict[str, Any] = {
             "timeout": Timeout(connect=connect_timeout_s, read=read_timeout_s),
@@ -44,12 +48,16 @@ class Http:
                 status_forcelist=_RETRIED,
                 allowed_methods=None,
                 raise_on_status=False,
+                remove_headers_on_redirect=_SECRET,
             ),
             "headers": {"user-agent": f"tradewind/{__version__}", "accept": "application/json"},
         }
-        self._pool = (
-            urllib3.ProxyManager(proxy, **options) if proxy else urllib3.PoolManager(**options)
-        )
+        self._direct = urllib3.PoolManager(**options)
+        self._proxied = {
+            scheme: urllib3.ProxyManager(address, **options)
+            for scheme, address in (proxies or {}).items()
+            if scheme in ("http", "https")
+        }
 
     def get_json(
         self,
@@ -71,7 +79,8 @@ class Http:
         response = self._request("GET", url, {"accept": "*/*"}, None, preload=False)
         total = int(response.headers.get("content-length") or 0) or None
         try:
-            yield from io.TextIOWrapper(_Counted(response, total, progress), "utf-8", newline="")
+            raw = io.BufferedReader(_Counted(response, total, progress), 1 << 20)
+            yield from io.TextIOWrapper(raw, "utf-8", newline="")
         except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
             raise SourceFailed(f"{_place(url)}: the answer broke off: {_reason(error)}") from error
         finally:
@@ -106,15 +115,19 @@ class Http:
         *,
         preload: bool = True,
     ) -> urllib3.BaseHTTPResponse:
-        merged = {**self._pool.headers, **(headers or {})}
+        pool = self._pool(url)
+        merged = {**pool.headers, **(headers or {})}
         try:
-            response = self._pool.request(
-                method, url, headers=merged, body=body, preload_content=preload
-            )
+            response = pool.request(method, url, headers=merged, body=body, preload_content=preload)
         except urllib3.exceptions.HTTPError as error:
             raise SourceFailed(
                 f"{_place(url)}: {_reason(error)}",
                 hint="check the network and try again; the old prices stay in place",
+            ) from None
+        except (ValueError, UnicodeError):
+            raise SourceFailed(
+                f"{_place(url)}: the request cannot be sent as it is",
+                hint="is there a stray character in the API key?",
             ) from None
         if response.status != 200:
             detail = "" if not preload else response.data[:200].decode("utf-8", "replace").strip()
@@ -128,6 +141,12 @@ class Http:
                 hint=hint,
             )
         return response
+
+    def _pool(self, url: str) -> urllib3.PoolManager:
+        parts = urlsplit(url)
+        if parts.scheme not in self._proxied or proxy_bypass(parts.hostname or ""):
+            return self._direct
+        return self._proxied[parts.scheme]
 
 
 class _Counted(io.RawIOBase):

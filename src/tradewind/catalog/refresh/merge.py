@@ -68,7 +68,10 @@ def merge(
                 row[group] = micros
                 row[f"{group}_as_of"] = today.isoformat()
                 row[f"{group}_source"] = source.describes
-    gone = [row for row in merged if source.complete and _forget(row, source, before.keys())]
+    # Most lists are of machines with accelerators; they say nothing of the others.
+    cpu_too = any(not listing.accelerator for listing in listed)
+    answerable = [r for r in merged if source.complete and (cpu_too or r["accelerator"])]
+    gone = [row for row in answerable if _forget(row, source, before.keys())]
     kept = [row for row in merged if not any(row is lost for lost in gone)] if gone else merged
     moved = sum(row[group] != was for (_, group), (row, was) in before.items())
     return kept, Change(len(before), moved, added, len(gone))

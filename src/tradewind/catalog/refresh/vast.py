@@ -1,0 +1,195 @@
+"""Vast: the asks of a marketplace, gathered into one row per chip, count and place.
+
+`POST /api/v0/bundles/` with a query as JSON, no key needed (VAST_API_KEY is sent along if set) →
+`{"offers": [{"gpu_name", "num_gpus", "gpu_ram" (MB of one GPU), "cpu_cores",
+"cpu_cores_effective", "cpu_ram" (MB of the host), "dph_total", "min_bid", "geolocation": "Georgia,
+US"}]}`. Asked for a few GPU names at a time, because an answer has a limit (64 unless told) and no
+pages. Only machines that Vast has verified and that can be rented now; the answer does not repeat
+`verified`, so the filter is what we rely on.
+
+An ask is one host's price for one machine, gone when it is rented: neither a type nor a name that
+lasts. Our row is the lower median ask, a price that somebody really asks, and is called so:
+`8x-H100-SXM (median ask)`. The number of asks is not part of the name, or every refresh would make
+new types. The CPU and memory told are the least among those asks, so any of them has that much. An
+ask that is not there any more is not for sale, hence `complete`.
+
+`dph_total` is dollars per hour of the whole machine with a little disk; `min_bid`, the lowest bid
+that would run now, is the spot price. Traffic is charged apart. Places are written as the catalog
+has them, with the continent: `Georgia/US/NA`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median_low
+from typing import Any
+
+from tradewind.catalog.refresh.base import Context, Listing, Source, need
+from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.units import Micros, micros_from_usd
+
+# Vast's own vocabulary, as many names at a time as keep an answer well below its limit.
+_GPUS = (
+    ("B300", "B200", "H200 NVL", "H200", "H100 NVL", "H100 SXM", "H100 PCIE"),
+    ("A100 SXM4", "A100 PCIE", "L40S", "L40", "L4", "A40", "A10"),
+    ("RTX PRO 6000 WS", "RTX PRO 6000 S", "RTX PRO 5000", "RTX PRO 4500", "RTX PRO 4000"),
+    ("RTX 6000Ada", "RTX 5880Ada", "RTX 4000Ada", "RTX A6000", "RTX A5000", "RTX A4500"),
+    ("RTX 5090", "RTX 5070"),
+    ("RTX 4090", "RTX 4070", "RTX 4060", "RTX A4000"),
+    ("RTX 3090", "RTX 3070", "RTX 3060", "Q RTX 6000"),
+    ("Tesla V100", "Tesla T4", "Tesla P100", "Tesla P40", "Tesla P4"),
+)
+_MEANT = {"RTX PRO 6000 S": "RTX PRO 6000 SE"}
+_LIMIT = 3000
+_MB_PER_GB = 1024
+_MOST_GPUS = 64
+_COUNTRIES = {
+    "NA": "AG BB BS BZ CA CR CU DM DO GD GT HN HT JM KN KY LC MX NI PA PR SV TT US VC",
+    "SA": "AR BO BR CL CO EC GY PE PY SR UY VE",
+    "EU": "AD AL AT BA BE BG BY CH CY CZ DE DK EE ES FI FO FR GB GI GR HR HU IE IM IS IT JE LI "
+    "LT LU LV MC MD ME MK MT NL NO PL PT RO RS RU SE SI SK SM UA VA XK",
+    "AS": "AE AF AM AZ BD BH BN BT CN GE HK ID IL IN IQ IR JO JP KG KH KP KR KW KZ LA LB LK MM "
+    "MN MO MV MY NP OM PH PK QA SA SG SY TH TJ TL TM TR TW UZ VN YE",
+    "OC": "AU FJ FM GU KI MH NC NR NZ PF PG PW SB TO TV VU WS",
+    "AF": "AO BF BI BJ BW CD CF CG CI CM CV DJ DZ EG ER ET GA GH GM GN GQ GW KE KM LR LS LY MA "
+    "MG ML MR MU MW MZ NA NE NG RE RW SC SD SL SN SO SS ST SZ TD TG TN TZ UG ZA ZM ZW",
+}
+_CONTINENTS = {code: continent for continent, all_ in _COUNTRIES.items() for code in all_.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    on_demand: Micros
+    bid: Micros  # 0 without
+    vcpus: float | None
+    memory_gb: float | None
+
+
+# (accelerator, count, region) → asks
+_Groups = defaultdict[tuple[str, int, str], list[_Ask]]
+
+
+def fetch(context: Context) -> Iterator[Listing]:
+    usable = 0
+    for number, gpus in enumerate(_GPUS, start=1):
+        groups: _Groups = defaultdict(list)
+        for offer in _search(context, gpus):
+            _gather(context, offer, groups)
+        for (accelerator, count, region), asks in sorted(groups.items()):
+            usable += 1
+            yield _listing(context, accelerator, count, region, asks)
+        context.progress(number, len(_GPUS))
+    if not usable:
+        raise SourceFailed(
+            "Vast has no ask that we can use for any GPU",
+            hint="the source may have changed its format; the old prices stay in place",
+        )
+
+
+def _search(context: Context, gpus: tuple[str, ...]) -> list[Any]:
+    wanted = {
+        "gpu_name": {"in": gpus},
+        "verified": {"eq": True},
+        "rentable": {"eq": True},
+        "rented": {"eq": False},
+        "external": {"eq": False},
+        "type": "on-demand",
+        "order": [["score", "desc"]],
+        "limit": _LIMIT,
+    }
+    key = context.env.get("VAST_API_KEY", "").strip()
+    headers = {"authorization": f"Bearer {key}"} if key else None
+    try:
+        answer = context.http.post_json(f"{context.url}/api/v0/bundles/", wanted, headers=headers)
+    except SourceFailed as error:
+        if key and "HTTP 401" in error.message:
+            hint = "check VAST_API_KEY, or unset it: asks can be read without"
+            raise SourceFailed(error.message, hint=hint) from None
+        raise
+    if need(answer, dict, "answer").get("success") is False:
+        raise SourceFailed(f"Vast refuses the search: {str(answer.get('msg'))[:200]}")
+    offers: list[Any] = need(answer.get("offers"), list, "answer.offers")
+    if len(offers) >= _LIMIT:
+        context.skip(f"asks beyond the first {_LIMIT}, from {gpus[0]!r} on")
+    return offers
+
+
+def _gather(context: Context, offer: Any, groups: _Groups) -> None:
+    try:
+        vendor = need(need(offer, dict, "offers[]").get("gpu_name"), str, "offers[].gpu_name")
+        count = need(offer.get("num_gpus"), int, "offers[].num_gpus")
+        memory_mb = _amount(need(offer.get("gpu_ram"), (int, float), "offers[].gpu_ram"))
+        price, bid = _micros(offer.get("dph_total")), _micros(offer.get("min_bid"))
+    except SourceFailed:
+        context.skip("malformed ask")
+        return
+    accelerator = context.names.canonical(
+        _MEANT.get(vendor, vendor), memory_mb / _MB_PER_GB if memory_mb else None
+    )
+    region = _region(offer.get("geolocation"))
+    if accelerator is None:
+        context.skip(f"unknown accelerator {vendor!r}")
+    elif price <= 0:
+        context.skip("no price")
+    elif not 0 < count <= _MOST_GPUS:
+        context.skip(f"{str(count)[:20]} GPUs")
+    elif region is None:
+        context.skip("unknown place")
+    else:
+        vcpus, cores = _amount(offer.get("cpu_cores_effective")), _amount(offer.get("cpu_cores"))
+        host_gb = _amount(offer.get("cpu_ram"))
+        # The renter of a part of a host gets that part of its memory too.
+        memory = host_gb / _MB_PER_GB * vcpus / cores if vcpus and cores and host_gb else None
+        groups[accelerator, count, region].append(_Ask(price, bid, vcpus, memory))
+
+
+def _listing(
+    context: Context, accelerator: str, count: int, region: str, asks: list[_Ask]
+) -> Listing:
+    on_demand = median_low(ask.on_demand for ask in asks)
+    spot = median_low([ask.bid for ask in asks if 0 < ask.bid < ask.on_demand] or [on_demand])
+    if spot >= on_demand:
+        context.skip("spot no cheaper than on-demand")
+    return Listing(
+        region=region,
+        instance_type=f"{count}x-{accelerator} (median ask)",
+        accelerator=accelerator,
+        accelerator_count=count,
+        vcpus=min((ask.vcpus for ask in asks if ask.vcpus), default=None),
+        memory_gb=min((ask.memory_gb for ask in asks if ask.memory_gb), default=None),
+        on_demand=on_demand,
+        spot=spot if spot < on_demand else None,
+        in_stock=True,
+    )
+
+
+def _region(geolocation: Any) -> str | None:
+    """`Georgia, US` → `Georgia/US/NA`; a country alone, `US` or `, US` → `US/NA`."""
+    parts = [p.strip() for p in geolocation.split(",")] if isinstance(geolocation, str) else []
+    parts = [part for part in parts if part]
+    continent = _CONTINENTS.get(parts[-1].upper()) if parts else None
+    return "/".join([*parts[:-1], parts[-1].upper(), continent]) if continent else None
+
+
+def _micros(value: Any) -> Micros:
+    try:
+        return micros_from_usd(0 if value is None else need(value, (int, float), "offers[].price"))
+    except InvalidValue as error:
+        raise SourceFailed(error.message) from None
+
+
+def _amount(value: Any) -> float | None:
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9
+    return float(value) if usable else None
+
+
+SOURCE = Source(
+    provider="vast",
+    url="https://console.vast.ai",
+    fetch=fetch,
+    describes="Vast search API, lower median of verified asks",
+    markets=("on_demand", "spot"),
+    complete=True,
+)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.local_http import LocalHttp, Reply
+from tradewind.catalog.refresh.http import Http
+from tradewind.errors import SourceFailed
+
+HTTP = Http(retries=2, backoff_s=0.001, connect_timeout_s=2, read_timeout_s=0.5)
+
+
+def test_passing_faults_are_retried_and_lasting_ones_told(server: LocalHttp) -> None:
+    server.on("/flaky", Reply(status=500), Reply(status=429), Reply({"fine": 1}))
+    assert HTTP.get_json(f"{server.url}/flaky") == {"fine": 1}
+    server.on("/down", Reply("be back soon", status=503))
+    with pytest.raises(SourceFailed, match=r"/down: HTTP 503 .*be back soon"):
+        HTTP.get_json(f"{server.url}/down", query={"key": "secret"})
+    assert len(server.requests) == 6
+
+
+def test_what_the_server_says_of_waiting_is_heard(server: LocalHttp) -> None:
+    server.on("/busy", Reply(status=429, headers={"Retry-After": "0"}), Reply([1]))
+    assert HTTP.get_json(f"{server.url}/busy") == [1]
+
+
+def test_half_a_document_is_asked_for_again(server: LocalHttp) -> None:
+    server.on("/cut", Reply({"whole": 1}, cut=4), Reply(b'{"whole":'), Reply({"whole": 1}))
+    assert HTTP.get_json(f"{server.url}/cut") == {"whole": 1}
+
+
+def test_posting_sends_json(server: LocalHttp) -> None:
+    server.on("/graphql", lambda request: {"got": request.json})
+    assert HTTP.post_json(f"{server.url}/graphql", {"query": "{x}"}) == {"got": {"query": "{x}"}}
+    assert server.requests[0].headers["content-type"] == "application/json"
+
+
+def test_a_query_is_encoded_and_never_shown(server: LocalHttp) -> None:
+    server.on("/q", lambda request: request.query)
+    assert HTTP.get_json(f"{server.url}/q?a=1", query={"b": "x y&z"}) == {"a": "1", "b": "x y&z"}
+    with pytest.raises(SourceFailed) as caught:
+        HTTP.get_json(f"{server.url}/none", query={"key": "secret"})
+    assert "secret" not in str(caught.value)
+
+
+def test_lines_come_as_they_arrive(server: LocalHttp) -> None:
+    text = "".join(f"line {n} é\n" for n in range(5000))
+    server.on("/long", text)
+    told: list[tuple[int, int | None]] = []
+    lines = list(HTTP.lines(f"{server.url}/long", progress=lambda *at: told.append(at)))
+    assert "".join(lines) == text
+    assert told[-1] == (len(text.encode()), len(text.encode()))
+
+
+def test_a_stream_that_breaks_off_is_told(server: LocalHttp) -> None:
+    server.on("/long", Reply("line\n" * 1000, cut=2000))
+    with pytest.raises(SourceFailed, match="broke off"):
+        list(HTTP.lines(f"{server.url}/long"))
+    server.on("/bytes", Reply(b"\xff\xfe\xfd\n"))
+    with pytest.raises(SourceFailed, match="broke off"):
+        list(HTTP.lines(f"{server.url}/bytes"))
+    with pytest.raises(SourceFailed, match="HTTP 404"):
+        list(HTTP.lines(f"{server.url}/none"))
+
+
+@pytest.mark.parametrize("header", ["authorization", "x-api-key", "api_key", "x-goog-api-key"])
+def test_a_key_does_not_follow_a_redirect_elsewhere(server: LocalHttp, header: str) -> None:
+    with LocalHttp() as other:
+        other.on("/there", {"got": 1})
+        server.on("/here", Reply(status=302, headers={"Location": f"{other.url}/there"}))
+        assert HTTP.get_json(f"{server.url}/here", headers={header: "secret"}) == {"got": 1}
+        assert header not in other.requests[0].headers
+
+
+def test_endless_redirects_end(server: LocalHttp) -> None:
+    server.on("/loop", Reply(status=302, headers={"Location": "/loop"}))
+    with pytest.raises(SourceFailed, match="too many redirects"):
+        HTTP.get_json(f"{server.url}/loop")
+
+
+def test_a_key_with_a_stray_character(server: LocalHttp) -> None:
+    server.on("/x", {})
+    for key in ("abc\n", "abc…"):
+        with pytest.raises(SourceFailed) as caught:
+            HTTP.get_json(f"{server.url}/x", headers={"authorization": key})
+        assert "stray character" in (caught.value.hint or "")
+
+
+def test_nobody_there_and_nobody_answering(server: LocalHttp) -> None:
+    with pytest.raises(SourceFailed, match="Connection refused"):
+        HTTP.get_json("http://127.0.0.1:9/")
+    server.on("/slow", Reply({}, delay_s=0.8))
+    quick = Http(retries=0, read_timeout_s=0.2)
+    with pytest.raises(SourceFailed, match="timed out"):
+        quick.get_json(f"{server.url}/slow")
+
+
+def test_a_proxy_is_used_unless_told_otherwise(
+    server: LocalHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "direct.invalid,127.0.0.1")
+    server.on("/prices", {"by": "proxy"})
+    behind = Http(retries=0, proxies={"http": server.url}, connect_timeout_s=1)
+    assert behind.get_json("http://prices.invalid/prices") == {"by": "proxy"}
+    with pytest.raises(SourceFailed):
+        behind.get_json("http://direct.invalid/prices")
