@@ -16,7 +16,7 @@ BASE = {"errors", "units", "clock", "yamltree"}
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
     "errors": set(),
-    "clock": set(),
+    "clock": {"errors"},
     "units": {"errors"},
     "yamltree": {"errors"},
     "model": BASE,

@@ -2,20 +2,35 @@
 
 Code in the middle takes `now`, `today` or a generator as an argument; code at the rim reads them
 here and passes them in. The linter bans the standard library's own doors everywhere else.
+
+`$TRADEWIND_NOW` (an ISO date or time) holds the wall clock still, so that an answer that depends on
+the day, such as what is stale, can be had again.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
+
+from tradewind.errors import InvalidValue
 
 if TYPE_CHECKING:
     import random
 
 
 def now() -> datetime:
-    return datetime.now(UTC)
+    held = os.environ.get("TRADEWIND_NOW")
+    if not held:
+        return datetime.now(UTC)
+    try:
+        moment = datetime.fromisoformat(held)
+    except ValueError:
+        raise InvalidValue(
+            f"TRADEWIND_NOW is {held!r}, which is no date or time", hint="for example 2026-11-15"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def today() -> date:

@@ -186,6 +186,6 @@ def test_stock_that_was_observed_is_shown(cli: Cli, stocked: Path) -> None:
     offers = cli("offers", "--in-stock", "--json").json["offers"]
     assert [o["instance_type"] for o in offers] == ["p5.48xlarge"]
     assert offers[0]["in_stock"] is True
-    cli("catalog", "observe", "aws", "us-east-1", "p5.48xlarge", "--market", "spot", "--no-capacity",
-        "--zone", "use1-az1", "--for", "2h")  # fmt: skip
+    cli("catalog", "observe", "aws", "us-east-1", "p5.48xlarge", "--zone", "use1-az1",
+        "--market", "spot", "--no-capacity", "--for", "2h")  # fmt: skip
     assert cli("offers", "--in-stock").code == 3

@@ -51,11 +51,10 @@ class Selection(Sequence[Offer]):
 
     table: OfferTable
     rows: list[int]
-    groups: list[str]  # the price group that made each row's price
     measures: list[float | None]  # what the rows are sorted by, in micro-dollars
     query: Query
     today: date
-    unpriced: list[int]  # rows that match but have no usable price on the wanted markets
+    matched: Sequence[int]  # rows that pass every filter but price and doubt
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -69,7 +68,6 @@ class Selection(Sequence[Offer]):
             return replace(
                 self,
                 rows=self.rows[index],
-                groups=self.groups[index],
                 measures=self.measures[index],
             )
         return self.table.offer(self.rows[index])
@@ -78,13 +76,20 @@ class Selection(Sequence[Offer]):
         return replace(
             self,
             rows=[self.rows[i] for i in indices],
-            groups=[self.groups[i] for i in indices],
             measures=[self.measures[i] for i in indices],
         )
 
+    @property
+    def groups(self) -> list[str]:
+        """The price group by which each row was chosen."""
+        group_of = _cheapest(self.table, self.query, self.today)[1]
+        return [group_of[row] for row in self.rows]
+
     def price(self, index: int) -> Price:
         """The price by which that offer was chosen: its cheapest on the wanted markets."""
-        price = self.table.prices[self.groups[index]].price(self.rows[index], self.groups[index])
+        row = self.rows[index]
+        group = _cheapest(self.table, self.query, self.today)[1][row]
+        price = self.table.prices[group].price(row, group)
         assert price is not None
         return price
 
@@ -100,8 +105,10 @@ class Selection(Sequence[Offer]):
     def doubtful(self) -> list[tuple[int, str]]:
         """Rows that match but whose prices on the wanted markets are all in doubt, and why."""
         groups = _groups(self.table, self.query)
+        best = _cheapest(self.table, self.query, self.today)[0]
+        unpriced = [row for row in self.matched if best[row] == NOTHING]
         reasons = (
-            (row, _doubt(self.table, row, groups, self.query, self.today)) for row in self.unpriced
+            (row, _doubt(self.table, row, groups, self.query, self.today)) for row in unpriced
         )
         return [(row, reason) for row, reason in reasons if reason]
 
@@ -120,24 +127,22 @@ def select(
     if query.sort not in SORTS:
         raise InvalidValue(f"cannot sort by {query.sort!r}", hint=f"one of {', '.join(SORTS)}")
     rows = _matching(table, query)
-    all_best, all_groups = _cheapest(table, query, today)
-    best = _take(all_best, rows)
-    limit = NOTHING if query.max_micros_hour is None else query.max_micros_hour + 0.5
+    best = _take(_cheapest(table, query, today)[0], rows)
     units = _units(table, accelerators, query.sort, rows)
-    found = [
-        (micros / unit if unit else _UNMEASURED + micros, row)
-        for micros, unit, row in zip(best, units, rows, strict=True)
-        if micros < limit
+    measures = [
+        micros / unit if unit else _UNMEASURED + micros
+        for micros, unit in zip(best, units, strict=True)
     ]
-    found.sort()
+    limit = NOTHING if query.max_micros_hour is None else query.max_micros_hour + 0.5
+    order = [i for i, micros in enumerate(best) if micros < limit]
+    order.sort(key=measures.__getitem__)
     return Selection(
         table,
-        [row for _, row in found],
-        [all_groups[row] for _, row in found],
-        [measure if measure < _UNMEASURED else None for measure, _ in found],
+        [rows[i] for i in order],
+        [measures[i] if measures[i] < _UNMEASURED else None for i in order],
         query,
         today,
-        [row for micros, row in zip(best, rows, strict=True) if micros == NOTHING],
+        rows,
     )
 
 
@@ -154,15 +159,14 @@ def _cheapest(table: OfferTable, query: Query, today: date) -> tuple[list[float]
     question is mostly about other places or chips on the same markets."""
     key = (query.markets, query.fresh_within_days, query.include_marked, today)
     if key not in table.memo:
-        best: list[float] = [NOTHING] * len(table)
-        group_of = [""] * len(table)
-        for group in _groups(table, query):
+        first, *others = _groups(table, query) or [""]
+        best = _usable(table, first, query, today) if first else [NOTHING] * len(table)
+        group_of = [first] * len(table)
+        for group in others:
             usable = _usable(table, group, query, today)
-            group_of = [
-                group if new < old else was
-                for new, old, was in zip(usable, best, group_of, strict=True)
-            ]
-            best = list(map(min, best, usable))
+            pairs = enumerate(zip(usable, best, strict=True))
+            for row in [row for row, (new, old) in pairs if new < old]:
+                best[row], group_of[row] = usable[row], group
         table.memo[key] = best, group_of
     remembered: tuple[list[float], list[str]] = table.memo[key]
     return remembered

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PIPE_WIDTH = 240
 _SHORTEST = 14  # of a column that may be cut
+_MINOR = 4  # columns to keep this little are worth less than a whole name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,11 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _fitting(columns: Sequence[Column], natural: Mapping[int, int], width: int) -> dict[int, int]:
-    """Widths that fit: columns that may shrink do, then the least important go."""
+    """Widths that fit: minor columns go, then long names are cut, then the others go in turn."""
     widths = dict(natural)
     while len(widths) > 1 and _needed(widths) > width:
         flexible = [i for i in widths if columns[i].grow and widths[i] > _SHORTEST]
-        if flexible:
+        if flexible and all(columns[i].keep > _MINOR for i in widths):
             widths[max(flexible, key=widths.__getitem__)] -= 1
         else:
             del widths[min(widths, key=lambda i: (columns[i].keep, -i))]

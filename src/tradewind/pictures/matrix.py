@@ -109,10 +109,11 @@ def data(selection: Selection, accelerators: Mapping[str, Accelerator]) -> Matri
     names, providers, counts = (
         selection.values(column) for column in ("accelerator", "provider", "accelerator_count")
     )
+    groups = selection.groups
     for index, (name, provider, count) in enumerate(zip(names, providers, counts, strict=True)):
         if not name or not count:
             continue  # a CPU-only machine
-        prices = selection.table.prices[selection.groups[index]]
+        prices = selection.table.prices[groups[index]]
         micros = prices.micros[selection.rows[index]]
         assert micros is not None
         found = (micros / count, index)
