@@ -28,7 +28,19 @@ SOURCES = {
     "aws": "aws",
     "azure": "azure",
     "gcp": "gcp",
+    "oci": "oci",
+    "ibm": "ibm",
     "lambda": "lambda_cloud",
+    "runpod": "runpod",
+    "vast": "vast",
+    "verda": "verda",
+    "hyperstack": "hyperstack",
+    "shadeform": "shadeform",
+    "primeintellect": "primeintellect",
+    "seeweb": "seeweb",
+    "vultr": "vultr",
+    "scaleway": "scaleway",
+    "digitalocean": "digitalocean",
 }
 
 Progress = Callable[[str, int, int | None], None]
