@@ -23,24 +23,24 @@ def session() -> Iterator[str]:
     subprocess.run(["tmux", "kill-session", "-t", name], check=False, capture_output=True)
 
 
+def tmux(*arguments: str) -> str:
+    done = subprocess.run(["tmux", *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
 def screen(session: str, width: int, command: str) -> list[str]:
     """What stands on a screen of that width when the command has ended."""
-    subprocess.run(
-        ["tmux", "new-session", "-d", "-s", session, "-x", str(width), "-y", "50",
-         f"{command}; echo; echo THE-END; sleep 60"],
-        check=True,
-    )  # fmt: skip
+    # The command waits for its terminal to have that size: a new one begins as 80 × 24.
+    ready = f"until [ \"$(stty size)\" = '50 {width}' ]; do sleep 0.05; done"
+    script = f"{ready}; env -u COLUMNS {command}; echo; echo THE-END; sleep 60"
+    size = ("-x", str(width), "-y", "50")
+    tmux("-f", "/dev/null", "new-session", "-d", "-s", session, *size, script)
     for _ in range(200):
-        shown = subprocess.run(
-            ["tmux", "capture-pane", "-p", "-t", session],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        shown = tmux("capture-pane", "-p", "-t", session)
         if "THE-END" in shown:
             return shown.splitlines()
         time.sleep(0.1)
-    raise AssertionError(shown)
+    raise AssertionError(f"it did not end: {shown}")
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 160])
