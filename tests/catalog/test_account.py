@@ -19,7 +19,7 @@ ROWS = (
 def joined(text: str) -> Catalog:
     public = facts(*ROWS)
     read = account.read(text, "account.yaml", REAL.names)
-    return Catalog(public, read.applied(public.offers, public, TODAY), "test", read)
+    return Catalog(public, read.applied(public.offers, TODAY), "test", read)
 
 
 def prices(catalog: Catalog, **filters: Any) -> list[tuple[str, str, float]]:
@@ -64,7 +64,8 @@ discounts:
     )
     assert prices(catalog, provider="aws", market="on_demand") == [("p5", "on_demand", 49.5)]
     assert prices(catalog, market="spot") == [("p5", "spot", 18.0)]
-    assert prices(catalog, provider="gcp") == [("a3", "reserved", 55.44)]
+    assert prices(catalog, provider="gcp", market="reserved") == [("a3", "reserved", 55.44)]
+    assert prices(catalog, provider="gcp") == [("a3", "on_demand", 88.0)]
     on_demand = catalog.table.offer(0).on_demand
     assert on_demand is not None
     assert on_demand.source == "account: EDP, 10% off $55.00 (test)"
@@ -95,6 +96,8 @@ quotas:
   - {match: {provider: aws}, machines: 0}
 """
     assert prices(joined(text), market="reserved") == [("p5", "reserved", 0.0)]
+    # What is held already competes with what is bought by the hour.
+    assert prices(joined(text), provider="aws") == [("p5", "reserved", 0.0)]
 
 
 @pytest.mark.parametrize(

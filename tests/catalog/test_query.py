@@ -197,7 +197,7 @@ def test_equals_exhaustive_search(
         prices = [
             p.micros_hour
             for p in offer.prices
-            if market in (None, p.market)
+            if p.market in ([market] if market else ["on_demand", "spot"])
             and (include_marked or (not p.mark and p.as_of and (TODAY - p.as_of).days <= 180))
         ]
         if prices and (max_price is None or min(prices) <= round(max_price * 1e6)):

@@ -28,9 +28,7 @@ from tradewind.units import (
 from tradewind.yamltree import Node, Problems, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from tradewind.catalog.facts import Facts
+    from collections.abc import Callable, Mapping, Sequence
 
 T = TypeVar("T")
 SECTIONS = ("offers", "discounts", "quotas", "reservations")
@@ -54,26 +52,26 @@ class Account:
     quotas: tuple[Quota, ...] = ()
     reservations: tuple[Reservation, ...] = ()
 
-    def applied(self, table: OfferTable, facts: Facts, today: date) -> OfferTable:
+    def applied(self, table: OfferTable, today: date) -> OfferTable:
         """The public offers at this account's prices, with its own machines behind them."""
         for discount in self.discounts:
             if discount.until is None or discount.until >= today:
-                table = _discounted(table, facts, discount, today)
+                table = _discounted(table, discount, today)
         for reservation in self.reservations:
             if (reservation.start or today) <= today <= (reservation.until or today):
-                rows = _rows(table, facts, reservation.scope, today)
+                rows = _rows(table, reservation.scope)
                 source = f"{self.origin}: {reservation.machines} reserved"
                 held = dict.fromkeys(rows, (reservation.price, today.isoformat(), source))
                 table = table.repriced("held", held)
         for quota in self.quotas:
-            table = self._limited(table, facts, quota, today)
+            table = self._limited(table, quota)
         return table.extended(self.offers) if self.offers else table
 
-    def _limited(self, table: OfferTable, facts: Facts, quota: Quota, today: date) -> OfferTable:
+    def _limited(self, table: OfferTable, quota: Quota) -> OfferTable:
         """A price that the quota leaves no room for is marked, like any that cannot be had."""
         counts = table.columns["accelerator_count"]
         reasons = {}
-        for row in _rows(table, facts, quota.scope, today):
+        for row in _rows(table, quota.scope):
             if quota.machines == 0:
                 reasons[row] = f"quota: {self.origin} allows none"
             elif quota.accelerators is not None and counts[row] > quota.accelerators:
@@ -86,23 +84,22 @@ class Account:
         return table
 
 
-def _rows(table: OfferTable, facts: Facts, scope: Scope, today: date) -> list[int]:
+def _rows(table: OfferTable, scope: Scope) -> Sequence[int]:
     query = Query(
         accelerators=frozenset(scope.accelerators) if scope.accelerators else None,
         provider=scope.provider or None,
         region=scope.region or None,
         zone=scope.zone or None,
         instance_type=scope.instance_type or None,
-        include_marked=True,
     )
-    return queries.select(table, facts.accelerators, query, today).rows
+    return queries.matching(table, query)
 
 
-def _discounted(table: OfferTable, facts: Facts, discount: Discount, today: date) -> OfferTable:
+def _discounted(table: OfferTable, discount: Discount, today: date) -> OfferTable:
     group = f"reserved_{discount.term}" if discount.market == "reserved" else discount.market
     base = table.prices["spot" if group == "spot" else "on_demand"]
     changes: dict[int, tuple[int, str, str]] = {}
-    for row in _rows(table, facts, discount.scope, today):
+    for row in _rows(table, discount.scope):
         listed = base.micros[row]
         if discount.price is not None:
             changes[row] = (discount.price, today.isoformat(), f"account: {discount.why}")

@@ -86,7 +86,8 @@ class Catalog:
         `accelerator` takes any spelling (`h100:8`), several, or `"none"` for CPU-only machines.
         Providers, regions, zones and types take globs. `memory_at_least` is of one accelerator
         (`"80GB"`, or a number of GB), `max_price` of the whole machine per hour, `fresh_within` the
-        greatest age of a price (`"30d"`). Of several markets, each offer counts with its cheapest.
+        greatest age of a price (`"30d"`). Of several markets, each offer counts with its cheapest;
+        without `market`, commitments for years do not compete.
         """
         names, counted = self._accelerators(accelerator)
         if count is not None and counted is not None and count != counted:
@@ -154,7 +155,7 @@ class Catalog:
 
 def _markets(market: str | Sequence[str] | None) -> tuple[Market, ...]:
     if market is None:
-        return MARKETS
+        return ()
     several = [market] if isinstance(market, str) else market
     asked = {m.strip().lower().replace("-", "_") for m in several}
     unknown = asked - set(MARKETS)

@@ -61,7 +61,7 @@ def _joined(catalog: Catalog, folder: Path, now: datetime) -> Catalog:
         from tradewind.catalog import account
 
         owned = account.read(_text(account_path), str(account_path), facts.names)
-        table = owned.applied(table, facts, now.date())
+        table = owned.applied(table, now.date())
     if seen_path.exists():
         from tradewind.catalog import observations
 

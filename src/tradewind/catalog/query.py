@@ -17,12 +17,16 @@ from typing import Any, TypeVar, overload
 from tradewind.catalog import doubts
 from tradewind.catalog.table import GROUPS_OF, OfferTable
 from tradewind.errors import InvalidValue
-from tradewind.model import MARKETS, Accelerator, Market, Offer, Price
+from tradewind.model import Accelerator, Market, Offer, Price
 
 T = TypeVar("T")
 SORTS = ("accelerator-hour", "hour", "pflop-hour", "gb-hour")
 FRESH_WITHIN_DAYS = 180
 """Older prices are stale: in 2026 small clouds moved theirs by 20-30 % within a quarter."""
+
+BY_THE_HOUR = ["on_demand", "spot", "held"]
+"""What competes unless markets are named. A price that asks for years of commitment is no cheaper
+way to buy an hour; capacity that is held already is."""
 
 Patterns = str | Sequence[str] | None
 
@@ -38,7 +42,7 @@ class Query:
     region: Patterns = None
     zone: Patterns = None
     instance_type: Patterns = None
-    markets: tuple[Market, ...] = MARKETS
+    markets: tuple[Market, ...] = ()  # empty: whatever can be had by the hour, see BY_THE_HOUR
     max_micros_hour: int | None = None
     fresh_within_days: float = FRESH_WITHIN_DAYS
     include_marked: bool = False
@@ -126,7 +130,7 @@ def select(
 ) -> Selection:
     if query.sort not in SORTS:
         raise InvalidValue(f"cannot sort by {query.sort!r}", hint=f"one of {', '.join(SORTS)}")
-    rows = _matching(table, query)
+    rows = matching(table, query)
     best = _take(_cheapest(table, query, today)[0], rows)
     units = _units(table, accelerators, query.sort, rows)
     measures = [
@@ -151,7 +155,8 @@ _UNMEASURED = 1e18  # sorts what has no such unit (a CPU-only machine) behind wh
 
 
 def _groups(table: OfferTable, query: Query) -> list[str]:
-    return [g for market in query.markets for g in GROUPS_OF[market] if g in table.sold]
+    wanted = [g for market in query.markets for g in GROUPS_OF[market]] or BY_THE_HOUR
+    return [group for group in wanted if group in table.sold]
 
 
 def _cheapest(table: OfferTable, query: Query, today: date) -> tuple[list[float], list[str]]:
@@ -214,7 +219,7 @@ def _age_mark(text: str, query: Query, today: date) -> str:
     return f"future: the price is dated {text}" if age < -1 else ""
 
 
-def _matching(table: OfferTable, query: Query) -> Sequence[int]:
+def matching(table: OfferTable, query: Query) -> Sequence[int]:
     """Rows that pass every filter but price and doubt; the narrowest columns first."""
     tests: list[tuple[Sequence[int], set[int]]] = []
 

@@ -71,7 +71,7 @@ _UNIT = {
     "--market",
     multiple=True,
     metavar="MARKET",
-    help="on_demand, spot or reserved. Repeatable; default: all.",
+    help="on_demand, spot or reserved. Repeatable; default: on_demand and spot, and what you hold.",
 )
 @click.option(
     "--max-price",

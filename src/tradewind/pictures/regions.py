@@ -118,7 +118,7 @@ def data(selection: Selection) -> RegionsData:
     """The selection's cheapest price per accelerator-hour in each region on each market."""
     found: dict[tuple[str, str, str], dict[Market, tuple[float, Price]]] = defaultdict(dict)
     chosen = set(selection.rows)
-    for market in selection.query.markets:
+    for market in selection.query.markets or MARKETS:
         # The same question asked of one market: what is doubtful, stale or too dear stays out.
         query = replace(selection.query, markets=(market,), sort="hour")
         on_market = queries.select(selection.table, {}, query, selection.today)
