@@ -35,6 +35,7 @@ check: $(READY)
 
 bench: $(READY)
 	$(BIN)/tradewind bench startup
+	$(BIN)/tradewind bench catalog
 
 test-system: $(READY)
 	sh tools/install-system-packages.sh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from tradewind import clock
-from tradewind.errors import TradewindError
+from tradewind.errors import NotFound, TradewindError
 
 HELP_LIMIT = 10.0
 OFFERS_LIMIT = 25.0
@@ -25,6 +26,7 @@ class Startup:
     python_s: float
     help_s: float
     offers_s: float
+    peers_s: dict[str, float]
     repeats: int
 
     @property
@@ -36,14 +38,15 @@ class Startup:
         return self.offers_s / self.python_s
 
 
-def measure(repeats: int) -> Startup:
-    """Runs the three in turn, so that a busy machine slows all of them alike."""
+def measure(repeats: int, peers: Sequence[str] = ()) -> Startup:
+    """Runs all in turn, so that a busy machine slows them alike. `peers` are others' commands."""
     script = Path(sys.executable).parent / "tradewind"
     ours = [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
     commands = {
         "python": [sys.executable, "-c", "pass"],
         "help": [*ours, "--help"],
         "offers": [*ours, "offers"],
+        **{peer: shlex.split(peer) for peer in peers},
     }
     taken: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as empty:
@@ -53,12 +56,16 @@ def measure(repeats: int) -> Startup:
                 taken[name].append(_once(command, env))
     # The first of each fills the disk cache and the byte code.
     middle = {name: median(times[1:]) for name, times in taken.items()}
-    return Startup(middle["python"], middle["help"], middle["offers"], repeats)
+    others = {peer: middle[peer] for peer in peers}
+    return Startup(middle["python"], middle["help"], middle["offers"], others, repeats)
 
 
 def _once(command: Sequence[str], env: dict[str, str]) -> float:
     start = clock.stopwatch()
-    done = subprocess.run(command, env=env, capture_output=True, check=False)
+    try:
+        done = subprocess.run(command, env=env, capture_output=True, check=False)
+    except OSError as error:
+        raise NotFound(f"{command[0]} cannot be run: {error.strerror}") from None
     taken = clock.stopwatch() - start
     if done.returncode not in (0, 3):
         raise TradewindError(

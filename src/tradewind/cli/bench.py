@@ -21,13 +21,14 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @command.command("startup")
+@click.option("--peer", multiple=True, metavar="COMMAND", help="Time this too, e.g. 'sky --help'.")
 @_repeats
 @_json
-def startup(repeat: int, as_json: bool) -> None:
+def startup(peer: tuple[str, ...], repeat: int, as_json: bool) -> None:
     """How long the command line takes to start, against `python -c pass` in the same run."""
     from tradewind.bench import startup as bench
 
-    result = bench.measure(repeat)
+    result = bench.measure(repeat, peer)
     if as_json:
         render.print_json(
             {
@@ -36,6 +37,7 @@ def startup(repeat: int, as_json: bool) -> None:
                 "offers_ratio": round(result.offers_ratio, 2),
                 "help_s": round(result.help_s, 5),
                 "offers_s": round(result.offers_s, 5),
+                "peers_s": {name: round(taken, 5) for name, taken in result.peers_s.items()},
                 "repeats": result.repeats,
             }
         )
@@ -47,6 +49,9 @@ def startup(repeat: int, as_json: bool) -> None:
     ):
         verdict = "within" if ratio <= limit else "OVER"
         click.echo(f"{name:<20}{1e3 * seconds:6.1f} ms  {ratio:5.1f}×  {verdict} {limit:g}×")
+    for name, seconds in result.peers_s.items():
+        ratio = seconds / result.python_s
+        click.echo(f"{name:<20}{1e3 * seconds:6.1f} ms  {ratio:5.1f}×")
 
 
 @command.command("catalog")

@@ -1,0 +1,29 @@
+"""The bench commands answer in their documented shape. What the figures are decides no test."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Cli
+
+
+def test_startup(cli: Cli) -> None:
+    found = cli("bench", "startup", "--repeat", "1", "--json", "--peer", "true").json
+    assert set(found) == {
+        "python_s", "help_ratio", "offers_ratio", "help_s", "offers_s", "peers_s", "repeats",
+    }  # fmt: skip
+    assert all(found[name] > 0 for name in ("python_s", "help_ratio", "offers_ratio"))
+    assert list(found["peers_s"]) == ["true"]
+    text = cli("bench", "startup", "--repeat", "1").out
+    assert text.count(" ms") == 3
+
+
+def test_catalog(cli: Cli) -> None:
+    found = cli("bench", "catalog", "--repeat", "1", "--json").json
+    assert found["offers"] > 8_879
+    assert all(found[name] > 0 for name in ("load_ms", "first_filter_ms", "filter_ms"))
+    assert "offers" in cli("bench", "catalog", "--repeat", "1").out
+
+
+def test_bad_input(cli: Cli) -> None:
+    assert cli("bench", "startup", "--repeat", "0").code == 2
+    assert cli("bench", "startup", "--repeat", "1", "--peer", "no-such-program").code == 3
+    assert cli("bench", "everything").code == 2
