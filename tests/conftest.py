@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# Before anything is imported that reads it: the tests see nobody's own catalog or account.
+os.environ["TRADEWIND_HOME"] = tempfile.mkdtemp(prefix="tradewind-tests-")
 
 from tests.local_http import LocalHttp
+
+# A slow machine must not fail a test, and a failure must come again.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import click
@@ -108,7 +109,9 @@ def test_the_example_account_file_is_right() -> None:
 
     text = (ROOT / "docs" / "account.md").read_text()
     example = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0]
-    read = account.read(example, "example", REAL.names)
+    read = account.read(example, "example", REAL.names, REAL.providers)
+    read.applied(REAL.table, date(2026, 11, 15))
+    assert read.idle(REAL.table) == []
     assert (len(read.offers), len(read.discounts), len(read.quotas), len(read.reservations)) == (
         1,
         3,

@@ -75,7 +75,15 @@ def test_bytes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("text", "bits"),
-    [("400Gbps", 400 * 10**9), ("12.5 GB/s", 100 * 10**9), ("100 Mbit/s", 10**8), ("1bps", 1)],
+    [
+        ("400Gbps", 400 * 10**9),
+        ("400gbps", 400 * 10**9),
+        ("400Gb/s", 400 * 10**9),
+        ("400GBps", 3200 * 10**9),
+        ("12.5 GB/s", 100 * 10**9),
+        ("100 Mbit/s", 10**8),
+        ("1bps", 1),
+    ],
 )
 def test_bandwidth(text: str, bits: int) -> None:
     assert units.parse_bandwidth(text) == bits
@@ -125,6 +133,9 @@ def test_nonsense_is_refused_with_words(parse: Callable[[str], int], text: str) 
         (units.parse_bytes, "80", "no unit"),
         (units.parse_bytes, "80XB", "not a size"),
         (units.parse_bandwidth, "400", "no unit"),
+        (units.parse_bandwidth, "400 gb/s", "bits or bytes"),
+        (units.parse_bandwidth, "400GB", "not a bandwidth"),
+        (units.parse_money, "1.00000099999999999999999999999", "finer than a millionth"),
         (units.parse_money, "$0.0000001", "finer than a millionth"),
         (units.parse_count, "1.5", "not a whole number"),
         (units.parse_money, "-1", "negative"),
@@ -177,6 +188,6 @@ def test_printing() -> None:
 def test_prices_from_data_are_rounded_to_the_micro() -> None:
     assert units.micros_from_usd("0.1234565") == 123_456
     assert units.micros_from_usd(30.09784) == 30_097_840
-    for bad in ("nan", "inf", "", "free", "1e40"):
+    for bad in ("nan", "inf", "", "free", "1e40", "1e16"):
         with pytest.raises(InvalidValue, match="not a price"):
             units.micros_from_usd(bad)

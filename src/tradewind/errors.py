@@ -54,7 +54,13 @@ class NoAccess(TradewindError):
 
 
 class SourceFailed(TradewindError):
+    """`status` is what the source answered by HTTP, where that was the trouble."""
+
     exit_code = 6
+
+    def __init__(self, message: str, *, hint: str | None = None, status: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
 
 
 class MissingExtra(TradewindError, ImportError):

@@ -30,12 +30,9 @@ _BYTE_UNITS = {"b": 1} | {
     for power, letter in enumerate("kmgtp", start=1)
     for suffix in ("", "b", "i", "ib")
 }
-_BIT_UNITS = {"bps": 1} | {
-    f"{letter}{suffix}": 1000**power
-    for power, letter in enumerate("kmgt", start=1)
-    for suffix in ("bps", "bit/s")
-}
-_BYTE_RATE_UNITS = {f"{letter}b/s": 8 * 1000**p for p, letter in enumerate("kmgt", start=1)}
+# A small b is bits and a capital B bytes; `gb/s` might be either and is refused.
+_RATE = re.compile(rf"{_NUMBER}\s*([kmgtKMGT]?)(bps|Bps|b/s|B/s|bits?/s|bytes?/s)")
+_RATE_STEP = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SECONDS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION_WORDS = {
     word: unit
@@ -49,6 +46,7 @@ _DURATION_WORDS = {
     for word in words.split()
 }
 _LARGEST = 10**24  # beyond any amount that means something here
+_DEAREST = 10**9  # dollars an hour
 
 
 # -- money ---------------------------------------------------------------------------------------
@@ -59,7 +57,9 @@ def parse_money(text: str) -> Micros:
     body = _clean(text, "an amount of money", "$2,000 or 0.52")
     body = re.sub(r"^(?:us)?\$\s*|^usd\s*|\s*(?:usd|dollars?)$", "", body, count=1)
     micros = _scaled(body, _COUNT_UNITS, MICROS_PER_DOLLAR, text, "an amount of money", "$2,000")
-    if micros != micros.to_integral_value():
+    # Looked at as text: arithmetic would already have rounded a very long fraction.
+    fraction = re.search(r"\.([0-9]+)", body)
+    if micros != micros.to_integral_value() or (fraction and len(fraction[1].rstrip("0")) > 12):
         raise InvalidValue(f"{text!r} is finer than a millionth of a dollar")
     return Micros(int(micros))
 
@@ -70,7 +70,7 @@ def micros_from_usd(usd: float | str | Decimal) -> Micros:
         amount = Decimal(str(usd).strip())
     except InvalidOperation:
         raise InvalidValue(f"{usd!r} is not a price") from None
-    if not amount.is_finite() or abs(amount) > _LARGEST:
+    if not amount.is_finite() or abs(amount) > _DEAREST:
         raise InvalidValue(f"{usd!r} is not a price")
     return Micros(int((amount * MICROS_PER_DOLLAR).to_integral_value(ROUND_HALF_EVEN)))
 
@@ -166,7 +166,22 @@ def format_bytes(size: int, *, digits: int | None = None) -> str:
 
 def parse_bandwidth(text: str) -> int:
     """`400Gbps`, `12.5 GB/s` → bits per second."""
-    return _sized(text, _BIT_UNITS | _BYTE_RATE_UNITS, "a bandwidth", "400Gbps or 12.5GB/s")
+    example = "400Gbps or 12.5GB/s"
+    _clean(text, "a bandwidth", example)
+    found = _RATE.fullmatch(text.strip())
+    if not found or not (found[1] or found[2]):
+        if re.fullmatch(_NUMBER, text.strip()):
+            raise InvalidValue(f"{text!r} has no unit", hint=f"write a bandwidth like {example}")
+        raise _not_a("a bandwidth", text, example)
+    if found[4] == "b/s" and found[3].islower():
+        raise InvalidValue(
+            f"{text!r} might be bits or bytes", hint="write Gbps for bits, GB/s for bytes"
+        )
+    number = Decimal(re.sub("[,_]", "", (found[1] or "") + (found[2] or "")))
+    number *= _RATE_STEP[found[3].lower()] * (8 if found[4][0] == "B" or "byte" in found[4] else 1)
+    if number > _LARGEST:
+        raise _not_a("a bandwidth", text, example)
+    return int(number.to_integral_value(ROUND_HALF_EVEN))
 
 
 def format_bandwidth(bits: int, *, digits: int | None = None) -> str:

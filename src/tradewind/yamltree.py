@@ -76,7 +76,9 @@ class Node:
 
     def text(self) -> str:
         if not isinstance(self.value, str) or not self.value.strip():
-            raise InvalidValue(f"expected a value, found {self.kind}")
+            raise InvalidValue(f"expected a value, found {self.kind if self.value else 'none'}")
+        if not self.value.isprintable():
+            raise InvalidValue("it has characters that cannot be printed")
         return self.value.strip()
 
     def number(self) -> float:

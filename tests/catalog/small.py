@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tradewind import catalog
-from tradewind.catalog import doubts
+from tradewind.catalog import doubts, files
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.table import OfferTable, Row
@@ -14,7 +14,7 @@ from tradewind.units import micros_from_usd
 
 TODAY = date(2026, 11, 15)
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-REAL = catalog.load(account=False)
+REAL = catalog.load(files.PACKAGED, account=False)
 
 
 def row(

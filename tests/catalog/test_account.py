@@ -10,7 +10,7 @@ from tradewind.catalog.catalog import Catalog
 from tradewind.errors import BadFile
 
 ROWS = (
-    row("aws", instance_type="p5", on_demand=55, spot=20, as_of="2026-11-01"),
+    row("aws", instance_type="p5", on_demand=55.04, spot=20, as_of="2026-11-01"),
     row("aws", instance_type="p5", region="eu-west-1", on_demand=60, as_of="2024-01-01"),
     row("gcp", instance_type="a3", on_demand=88),
 )
@@ -18,7 +18,8 @@ ROWS = (
 
 def joined(text: str) -> Catalog:
     public = facts(*ROWS)
-    read = account.read(text, "account.yaml", REAL.names)
+    providers = public.offers.columns["provider"].values
+    read = account.read(text, "account.yaml", REAL.names, providers)
     return Catalog(public, read.applied(public.offers, TODAY), "test", read)
 
 
@@ -56,19 +57,19 @@ def test_discounts_and_commitments() -> None:
     catalog = joined(
         """
 discounts:
-  - {match: {provider: aws, type: "p5*"}, off: 10%, why: EDP}
+  - {match: {provider: Amazon, type: "p5*"}, off: 12.5%, why: EDP}
   - {match: {provider: gcp, accelerator: h100}, market: reserved, term: 1y, off: 37%}
   - {match: {provider: aws, region: us-*}, market: spot, price: $18.00}
   - {match: {provider: gcp}, off: 99%, until: 2026-11-14}
 """
     )
-    assert prices(catalog, provider="aws", market="on_demand") == [("p5", "on_demand", 49.5)]
+    assert prices(catalog, provider="aws", market="on_demand") == [("p5", "on_demand", 48.16)]
     assert prices(catalog, market="spot") == [("p5", "spot", 18.0)]
     assert prices(catalog, provider="gcp", market="reserved") == [("a3", "reserved", 55.44)]
     assert prices(catalog, provider="gcp") == [("a3", "on_demand", 88.0)]
     on_demand = catalog.table.offer(0).on_demand
     assert on_demand is not None
-    assert on_demand.source == "account: EDP, 10% off $55.00 (test)"
+    assert on_demand.source == "account: EDP, 12.5% off $55.04 (test)"
     # A share of a stale price is as stale.
     assert catalog.offers(region="eu-west-1", today=TODAY).left_out == {"stale": 1}
 
@@ -81,7 +82,7 @@ quotas:
   - {match: {provider: gcp, accelerator: h100}, accelerators: 4}
 """
     )
-    assert prices(catalog) == [("p5", "on_demand", 55.0)]
+    assert prices(catalog) == [("p5", "on_demand", 55.04)]
     found = catalog.offers(provider="gcp", today=TODAY)
     assert found.left_out == {"quota": 1}
     assert found.doubtful[0][1] == "quota: account.yaml allows 4 accelerators at once"
@@ -119,11 +120,25 @@ quotas:
         ("discounts:\n  - {match: {provider: aws}, off: 120%}", "not a share"),
         ("discounts:\n  - {off: 12%}", "match is missing"),
         ("discounts:\n  - {match: {}, off: 12%}", "match is empty"),
-        ("discounts:\n  - {match: {provider: a}, off: 1%, market: reserved}", "needs a term"),
-        ("discounts:\n  - {match: {provider: a}, off: 1%, market: future}", "no market"),
-        ("discounts:\n  - {match: {provider: a}, off: 1%, until: soon}", "not a date"),
-        ("quotas:\n  - {match: {provider: a}}", "either machines or accelerators"),
-        ("quotas:\n  - {match: {provider: a}, machines: 1.5}", "not a whole number"),
+        ("discounts:\n  - {match: {provider: aws}, off: 1%, market: reserved}", "needs a term"),
+        ("discounts:\n  - {match: {provider: aws}, off: 1%, term: 1y}", "term is for market"),
+        ("discounts:\n  - {match: {provider: awz}, off: 1%}", "'awz'; did you mean aws"),
+        ("quotas:\n  - {match: {provider: nosuch}, machines: 0}", "no provider is called"),
+        ("offers:\n  - {name: x, on_demand: 1}\n  - {name: x, on_demand: 2}", "another 'x'"),
+        ('offers:\n  - {name: "\\e[31mx", on_demand: 1}', "cannot be printed"),
+        (
+            "reservations:\n  - {match: {provider: aws}, machines: 0, price: $0}",
+            "a reservation of no machines",
+        ),
+        (
+            "reservations:\n  - {match: {provider: aws}, machines: 1, price: $0,"
+            " from: 2027-01-01, until: 2026-01-01}",
+            "before it starts",
+        ),
+        ("discounts:\n  - {match: {provider: aws}, off: 1%, market: future}", "no market"),
+        ("discounts:\n  - {match: {provider: aws}, off: 1%, until: soon}", "not a date"),
+        ("quotas:\n  - {match: {provider: aws}}", "either machines or accelerators"),
+        ("quotas:\n  - {match: {provider: aws}, machines: 1.5}", "not a whole number"),
         ("reservations:\n  - {match: {type: p5}}", "needs machines and a price"),
         ("offers: [", "not YAML"),
     ],
@@ -132,6 +147,35 @@ def test_bad_lines_are_refused_with_line_and_reason(text: str, complaint: str) -
     with pytest.raises(BadFile, match=complaint) as caught:
         joined(text)
     assert caught.value.message.startswith("account.yaml line ")
+
+
+def test_a_price_is_for_machines_of_one_size() -> None:
+    public = facts(
+        row("lambda", "A100-80GB", 1, on_demand=2),
+        row("lambda", "A100-80GB", 8, on_demand=16, spot=8),
+        row("lambda", "A100-80GB", 8, on_demand=16, retired=True, region="old"),
+    )
+
+    def applied(text: str) -> Catalog:
+        read = account.read(text, "account.yaml", REAL.names, ["lambda"])
+        return Catalog(public, read.applied(public.offers, TODAY), "test", read)
+
+    with pytest.raises(BadFile, match=r"line 2: price is for a whole machine.* 1, 8 acc"):
+        applied("discounts:\n  - {match: {accelerator: a100}, price: $1.10}")
+    catalog = applied("discounts:\n  - {match: {accelerator: a100:8}, price: $12}")
+    assert [p.micros_hour for _, p in catalog.offers(count=8, today=TODAY).priced()] == [8_000_000]
+    on_demand = catalog.offers(count=8, market="on_demand", today=TODAY)
+    # The retired one is not brought back, and the small one is not touched.
+    assert [p.micros_hour for _, p in on_demand.priced()] == [12_000_000]
+    spot = applied("discounts:\n  - {match: {type: lambda-1x*}, market: spot, price: $1}")
+    assert len(spot.offers(count=1, market="spot", today=TODAY)) == 0  # not sold that way
+
+
+def test_a_count_narrows_and_an_idle_line_is_named() -> None:
+    catalog = joined("quotas:\n  - {match: {accelerator: h100:1}, machines: 0}\n")
+    assert prices(catalog) == prices(joined(""))
+    assert catalog.account is not None
+    assert catalog.account.idle(catalog.table) == ["account.yaml line 2: match fits no offer"]
 
 
 def test_all_complaints_come_at_once() -> None:

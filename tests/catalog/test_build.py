@@ -9,7 +9,7 @@ import pytest
 from tests.catalog.small import NOW, REAL
 from tradewind.catalog import doubts, facts
 from tradewind.catalog.build import build
-from tradewind.errors import BadFile, NotFound
+from tradewind.errors import BadFile, NoAccess
 
 OFFERS = (
     "provider,region,zone,instance_type,accelerator,accelerator_count,accelerator_memory_gb,vcpus,"
@@ -93,7 +93,7 @@ def test_reads_gzip_and_retired(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (GOOD, "line 3: the same offer as in line 2"),
+        (GOOD, "line 3: the same as in line 2"),
         (GOOD.replace("use1-az1", "b").replace("21.957642", "cheap"), "'cheap' is not a price"),
         (GOOD.replace("use1-az1", "b").replace("21.957642", "nan"), "'nan' is not a price"),
         (GOOD.replace("use1-az1", "b").replace("96.0", "many"), "vcpus is 'many', not a number"),
@@ -105,6 +105,7 @@ def test_reads_gzip_and_retired(folder: Path) -> None:
         (GOOD.replace("use1-az1", "b").replace("2026-08-22", "lately"), "as_of is 'lately'"),
         (GOOD.replace("use1-az1", "b").replace(",8.0,40.0", ",0.0,40.0"), "contradict"),
         (GOOD.replace("aws,", ",", 1), "provider is empty"),
+        (GOOD.replace("aws,", "a\x1bws,", 1), "cannot be printed"),
         ("aws,us-east-1", "too many or too few cells"),
         (GOOD.replace("use1-az1", "b") + ",surplus", "too many or too few cells"),
     ],
@@ -115,6 +116,18 @@ def test_bad_rows_are_refused_with_line_and_reason(folder: Path, line: str, reas
     assert len(made.refused) == 1
     assert made.refused[0].startswith("offers.csv line 3: ")
     assert reason in made.refused[0]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(folder: Path) -> None:
+    text = (folder / "offers.csv").read_text()
+    (folder / "offers.csv").write_text("\ufeff" + text)
+    assert len(build(folder, made_at=NOW).offers) == 1
+
+
+def test_a_type_that_is_still_sold_is_not_retired(folder: Path) -> None:
+    (folder / "offers_retired.csv").write_text(f"{OFFERS}\n{GOOD.replace('az1', 'az9')}\n")
+    marks = build(folder, made_at=NOW).offers.prices["on_demand"].mark.values
+    assert marks == [""]
 
 
 def test_doubtful_rows_are_kept_and_marked(folder: Path) -> None:
@@ -134,10 +147,10 @@ def test_aliases_and_partial_dates_are_understood(folder: Path) -> None:
 
 
 def test_missing_and_broken_inputs(folder: Path) -> None:
-    with pytest.raises(NotFound, match="is not a folder"):
+    with pytest.raises(NoAccess, match="is not a folder"):
         build(folder / "none", made_at=NOW)
     (folder / "rates.csv").unlink()
-    with pytest.raises(NotFound, match=r"has no rates\.csv"):
+    with pytest.raises(NoAccess, match=r"has no rates\.csv"):
         build(folder, made_at=NOW)
     (folder / "rates.csv").write_text("category,provider\nx,y\n")
     with pytest.raises(BadFile, match="there is no column 'item'"):
@@ -149,7 +162,14 @@ def test_missing_and_broken_inputs(folder: Path) -> None:
         build(folder, made_at=NOW)
     (folder / "offers.csv.gz").unlink()
     (folder / "offers.csv").write_text(f"{OFFERS}\n")
-    with pytest.raises(BadFile, match="no offer could be read"):
+    with pytest.raises(BadFile, match="has no rows"):
+        build(folder, made_at=NOW)
+    (folder / "offers.csv").write_text(f"{OFFERS}\n{GOOD}\n" + "aws,us-east-1\n" * 3)
+    with pytest.raises(BadFile, match=r"3 of 4 rows cannot be used, the first: offers\.csv line 3"):
+        build(folder, made_at=NOW)
+    (folder / "offers.csv").unlink()
+    (folder / "offers.csv").mkdir()
+    with pytest.raises(NoAccess, match="Is a directory"):
         build(folder, made_at=NOW)
 
 

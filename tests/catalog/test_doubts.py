@@ -87,6 +87,15 @@ def test_a_row_without_any_price_is_named() -> None:
     assert found.doubtful[0] == (0, "missing: no price on any market")
 
 
+def test_judging_again_forgets_the_first_judgement() -> None:
+    bare = row("aws")
+    doubts.judge([bare, *HONEST], {})
+    assert bare["on_demand_mark"].startswith("missing")
+    bare |= {"spot": 16_000_000, "spot_as_of": "2026-11-01", "spot_source": "x"}
+    doubts.judge([bare, *HONEST], {})
+    assert "on_demand_mark" not in bare
+
+
 def test_own_machines_are_theirs_to_price() -> None:
     assert marks(row("own", "H100-SXM", 8, on_demand=0, own=True)) == {}
 

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -83,6 +85,11 @@ WHOLE = facts_file.encode(ONE)
         _with_column("provider", {"values": ["aws"], "kind": "H", "codes": "AAAAAA=="}),
         _with_column("provider", {"values": ["aws"], "kind": "q", "codes": "AAA="}),
         _with_column("provider", None),
+        _with_column("provider", {"values": [7], "kind": "H", "codes": "AAA="}),
+        _with_column("accelerator_count", {"values": [None], "kind": "H", "codes": "AAA="}),
+        _packed(_document() | {"made_at": "2030-01-01T00:00:00"}),
+        _packed(_document() | {"made_at": "soon"}),
+        gzip.compress(b"[" * 200_000),
     ],
     ids=lambda data: f"{len(data)} bytes",
 )
@@ -96,9 +103,50 @@ def test_a_damaged_catalog_is_an_error_with_a_way_out(tmp_path: Path, data: byte
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("table", ["instances", "rates"])
+def test_tables_that_are_read_late_are_guarded_too(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "catalog.json.gz"
+    path.write_bytes(_packed(_document() | {table: [1, 2], "made_at": "2090-01-01T00:00:00+00:00"}))
+    loaded = files.load(folder=tmp_path)
+    with pytest.raises(BadFile, match="damaged"):
+        getattr(loaded.facts, table)
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    for make in (
+        lambda path: path.mkdir(),
+        lambda path: path.symlink_to(tmp_path / "nowhere"),
+        os.mkfifo,
+    ):
+        folder = Path(tempfile.mkdtemp(dir=tmp_path))
+        make(folder / "account.yaml")
+        with pytest.raises(NoAccess, match="is not a file"):
+            files.load(folder=folder)
+    with pytest.raises(NoAccess):
+        files.home({"TRADEWIND_HOME": "~no-such-user/x"})
+
+
+def test_one_at_a_time(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def other() -> None:
+        with files.locked(tmp_path):
+            order.append("second")
+
+    with files.locked(tmp_path):
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(0.1)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
 def test_a_newer_format_is_told_apart_from_damage(tmp_path: Path) -> None:
     path = tmp_path / "catalog.json.gz"
-    path.write_bytes(_packed(_document() | {"format": 99}))
+    path.write_bytes(
+        _packed({"format": 99} | {k: v for k, v in _document().items() if k != "format"})
+    )
     with pytest.raises(BadFile, match="newer Tradewind"):
         files.load(folder=tmp_path)
 

@@ -31,6 +31,27 @@ H100 = ("H100-SXM", "H100-PCIe", "H100-NVL")
         ("v5p-8", ("TPU-v5p",), 4),  # named by cores
         ("v4-8", ("TPU-v4",), 4),
         ("trillium", ("TPU-v6e",), None),
+        ("trillium-16", ("TPU-v6e",), 16),
+        ("tpu7x-8", ("TPU-v7x",), 8),
+        ("v5e16", ("TPU-v5e",), 16),
+        ("tpu v5e 16", ("TPU-v5e",), 16),
+        ("V5LITE_POD", ("TPU-v5e",), None),
+        ("tpu-v5-lite-podslice", ("TPU-v5e",), None),
+        ("tpu-v5p-slice", ("TPU-v5p",), None),
+        ("TPU v5 lite", ("TPU-v5e",), None),
+        ("Gaudi 2", ("Gaudi2",), None),
+        ("hl-225", ("Gaudi2",), None),
+        ("Trainium 2", ("Trainium2",), None),
+        ("A100 40 GB", ("A100-40GB",), None),
+        ("H200 141GB", ("H200",), None),
+        ("NVIDIA GH200 480GB", ("GH200",), None),
+        ("NVIDIA B300 SXM6 AC", ("B300",), None),
+        ("B200 192GB", ("B200",), None),
+        ("AMD Instinct MI300X OAM", ("MI300X",), None),
+        ("GB200 NVL72", ("GB200",), None),
+        ("Quadro P4000", ("P4000",), None),
+        ("RTX PRO 6000 WK", ("RTX-PRO-6000-WS",), None),
+        ("RTX_PRO_6000_S", ("RTX-PRO-6000",), None),
         ("inf2:12", ("Inferentia2",), 12),
         ("NVIDIA A100-SXM4-80GB", ("A100-80GB",), None),
         ("NVIDIA H100 80GB HBM3", ("H100-SXM",), None),
@@ -92,7 +113,10 @@ def test_unknown_names_suggest_the_nearest(text: str, nearest: str) -> None:
     assert any(choice.startswith(nearest) for choice in caught.value.choices)
 
 
-@pytest.mark.parametrize("text", ["", "   ", "h100:0", "0xh100", "h100:-2", "x" * 200, "v5e-0"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "   ", "h100:0", "0xh100", "h100:-2", "x" * 200, "v5e-0", ":8", "8xv5e-16", "v5e-16:2"],
+)
 def test_nonsense_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
         NAMES.resolve(text)

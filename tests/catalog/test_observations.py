@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -43,25 +44,44 @@ def test_the_newest_counts_whatever_the_order() -> None:
         assert found.available is False
 
 
-def test_a_zone_is_asked_before_its_region() -> None:
-    both = current(seen(zone=""), seen(zone="a", available=False))
-    found = both.of(OFFER, "on_demand")
-    assert found is not None
-    assert found.zone == "a"
+def test_of_zone_and_region_the_later_word_counts() -> None:
+    for later, earlier in (("a", ""), ("", "a")):
+        both = current(seen(zone=later, minutes_ago=1), seen(zone=earlier, minutes_ago=2))
+        found = both.of(OFFER, "on_demand")
+        assert found is not None
+        assert found.zone == later
     assert current(seen(zone="")).of(OFFER, "on_demand")
     assert current(seen(zone="b")).of(OFFER, "on_demand") is None
     assert current(seen(zone="a")).of(OFFER, "spot") is None
 
 
 def test_a_torn_line_costs_only_itself() -> None:
-    text = encode([seen()]) + '{"provider": "a' + "\n" + '{"seen_at": 3}\n'
+    good = encode([seen()])
+    naive, odd = good.replace("+00:00", ""), good.replace('"aws"', "[1]")
+    text = good + '{"provider": "a\n{"seen_at": 3}\n' + naive + odd + "[" * 100_000
     found = decode(text, NOW)
-    assert (len(found.latest), found.unreadable) == (1, 2)
+    assert (len(found.latest), found.unreadable) == (1, 5)
 
 
 def test_many_may_append(tmp_path: Path) -> None:
-    for number in range(3):
-        files.record([seen(zone=str(number))], tmp_path)
+    def append(number: int) -> None:
+        for part in range(20):
+            files.record([seen(zone=f"{number}-{part}")], tmp_path, NOW)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(append, range(8)))
     loaded = files.load(folder=tmp_path, now=NOW)
     assert loaded.observations is not None
-    assert len(loaded.observations.latest) == 3
+    assert len(loaded.observations.latest) == 160
+    assert loaded.observations.unreadable == 0
+
+
+def test_the_expired_are_swept_out(tmp_path: Path) -> None:
+    path = tmp_path / "observations.jsonl"
+    path.write_text(encode([seen(minutes_ago=9_000)]) * 6_000 + "junk\n")
+    files.record([seen()], tmp_path, NOW)
+    assert len(path.read_text().splitlines()) == 1
+    path.write_bytes(b"\xff\xfe\n" + path.read_bytes())
+    loaded = files.load(folder=tmp_path, now=NOW)
+    assert loaded.observations is not None
+    assert (len(loaded.observations.latest), loaded.observations.unreadable) == (1, 1)

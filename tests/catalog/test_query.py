@@ -81,6 +81,22 @@ def test_stale_prices_are_left_out_and_counted() -> None:
     assert len(CATALOG.offers(fresh_within=timedelta(days=10), today=TODAY)) == 0
 
 
+def test_what_is_shown_in_spite_of_its_age_says_so() -> None:
+    found = CATALOG.offers(provider="azure", include_marked=True, today=TODAY)
+    assert found.price(0).mark == "stale: the price is of 2024-01-01"
+    assert found[0].prices[0].mark == "stale: the price is of 2024-01-01"
+    assert repr(found) == "<Selection of 1 offers, 1 matched>"
+
+
+def test_every_doubt_is_told_also_beside_a_good_price() -> None:
+    catalog = small(row(on_demand=55, spot=60), row("azure", on_demand=50, as_of="2024-01-01"))
+    found = catalog.offers(today=TODAY)
+    assert [(r, g, reason.split(":")[0]) for r, g, reason in found.every_doubt()] == [
+        (1, "on_demand", "stale"),
+        (0, "spot", "spot-dear"),
+    ]
+
+
 def test_the_age_limit_is_inclusive_and_the_future_is_doubted() -> None:
     def offered(age_days: int) -> dict[str, int]:
         day = (TODAY - timedelta(days=age_days)).isoformat()
@@ -123,6 +139,9 @@ def test_sorts() -> None:
         ({"max_price": "cheap"}, InvalidValue, "not an amount"),
         ({"max_price": float("nan")}, InvalidValue, "cannot be"),
         ({"fresh_within": "soon"}, InvalidValue, "not a length of time"),
+        ({"fresh_within": 30}, InvalidValue, "fresh_within is 30"),
+        ({"count": -1}, InvalidValue, "count is -1"),
+        ({"accelerator": []}, InvalidValue, "no accelerator is named"),
     ],
 )
 def test_bad_filters(filters: dict[str, Any], error: type[Exception], words: str) -> None:

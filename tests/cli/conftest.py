@@ -38,6 +38,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home of Tradewind's, and a plain environment."""
     folder = tmp_path / "home"
     monkeypatch.setenv("TRADEWIND_HOME", str(folder))
+    # The day must not change while a test runs, nor its outcome with the year.
+    monkeypatch.setenv("TRADEWIND_NOW", "2026-11-15T12:00")
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TRADEWIND_DEBUG"):
         monkeypatch.delenv(name, raising=False)
     return folder

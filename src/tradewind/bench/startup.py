@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tradewind import clock
+from tradewind import catalog, clock
+from tradewind.catalog import files
 from tradewind.errors import NotFound, TradewindError
 
 HELP_LIMIT = 10.0
@@ -50,7 +51,9 @@ def measure(repeats: int, peers: Sequence[str] = ()) -> Startup:
     }
     taken: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as empty:
-        env = os.environ | {"TRADEWIND_HOME": empty}
+        # On the day the catalog was made: years later all would be stale, and nothing printed.
+        made = catalog.load(files.PACKAGED, account=False).facts.made_at.isoformat()
+        env = os.environ | {"TRADEWIND_HOME": empty, "TRADEWIND_NOW": made}
         for _ in range(repeats + 1):
             for name, command in commands.items():
                 taken[name].append(_once(command, env))
@@ -67,7 +70,7 @@ def _once(command: Sequence[str], env: dict[str, str]) -> float:
     except OSError as error:
         raise NotFound(f"{command[0]} cannot be run: {error.strerror}") from None
     taken = clock.stopwatch() - start
-    if done.returncode not in (0, 3):
+    if done.returncode:
         raise TradewindError(
             f"`{' '.join(command)}` ended with {done.returncode}: {done.stderr.decode()[-200:]}"
         )

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tradewind import yamltree
 from tradewind.catalog import query as queries
-from tradewind.catalog.names import Names
+from tradewind.catalog.names import Names, nearest, provider_name
 from tradewind.catalog.query import Query
-from tradewind.catalog.table import PRICE_GROUPS, OfferTable, Row
-from tradewind.errors import InvalidValue
+from tradewind.catalog.table import KEY, PRICE_GROUPS, OfferTable, Row
+from tradewind.errors import BadFile, InvalidValue
 from tradewind.model import MARKETS, Discount, Market, Quota, Reservation, Scope
 from tradewind.units import (
     Micros,
@@ -28,7 +28,7 @@ from tradewind.units import (
 from tradewind.yamltree import Node, Problems, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 T = TypeVar("T")
 SECTIONS = ("offers", "discounts", "quotas", "reservations")
@@ -52,11 +52,21 @@ class Account:
     quotas: tuple[Quota, ...] = ()
     reservations: tuple[Reservation, ...] = ()
 
+    def idle(self, table: OfferTable) -> list[str]:
+        """Lines that match no offer: a typing error, or something that is sold no more."""
+        scopes = [d.scope for d in self.discounts] + [q.scope for q in self.quotas]
+        scopes += [r.scope for r in self.reservations]
+        return [
+            f"{self.origin} line {scope.line}: match fits no offer"
+            for scope in scopes
+            if not _rows(table, scope)
+        ]
+
     def applied(self, table: OfferTable, today: date) -> OfferTable:
         """The public offers at this account's prices, with its own machines behind them."""
         for discount in self.discounts:
             if discount.until is None or discount.until >= today:
-                table = _discounted(table, discount, today)
+                table = self._discounted(table, discount, today)
         for reservation in self.reservations:
             if (reservation.start or today) <= today <= (reservation.until or today):
                 rows = _rows(table, reservation.scope)
@@ -66,6 +76,42 @@ class Account:
         for quota in self.quotas:
             table = self._limited(table, quota)
         return table.extended(self.offers) if self.offers else table
+
+    def _discounted(self, table: OfferTable, discount: Discount, today: date) -> OfferTable:
+        group = f"reserved_{discount.term}" if discount.market == "reserved" else discount.market
+        base = table.prices["spot" if group == "spot" else "on_demand"]
+        # Only what is sold at a price that is believed: a share of a placeholder means nothing, and
+        # a negotiated price brings no retired machine back.
+        sold = [
+            row
+            for row in _rows(table, discount.scope)
+            if base.micros[row] is not None and not base.mark[row]
+        ]
+        changes: dict[int, tuple[int, str, str]] = {}
+        if discount.price is not None:
+            self._one_size(table, sold, discount.scope)
+            source = f"account: {discount.why}"
+            changes = dict.fromkeys(sold, (discount.price, today.isoformat(), source))
+        for row in sold if discount.off is not None else ():
+            listed = base.micros[row]
+            assert listed is not None
+            assert discount.off is not None
+            why = f"account: {discount.why}, {100 * discount.off:.4g}% off {format_money(listed)}"
+            # The date stays: a share of a stale price is as stale.
+            price = round(listed * (1 - discount.off))
+            changes[row] = (price, base.as_of[row], f"{why} ({base.source[row]})")
+        return table.repriced(group, changes)
+
+    def _one_size(self, table: OfferTable, rows: Sequence[int], scope: Scope) -> None:
+        """A price is for a whole machine, so it cannot be meant for machines of several sizes."""
+        counts = sorted({table.columns["accelerator_count"][row] for row in rows})
+        if len(counts) > 1:
+            sizes = ", ".join(f"{count:g}" for count in counts)
+            raise BadFile(
+                f"{self.origin} line {scope.line}: price is for a whole machine, but match fits "
+                f"machines with {sizes} accelerators",
+                hint="name the type, or a count with the accelerator: accelerator: a100:8",
+            )
 
     def _limited(self, table: OfferTable, quota: Quota) -> OfferTable:
         """A price that the quota leaves no room for is marked, like any that cannot be had."""
@@ -87,6 +133,7 @@ class Account:
 def _rows(table: OfferTable, scope: Scope) -> Sequence[int]:
     query = Query(
         accelerators=frozenset(scope.accelerators) if scope.accelerators else None,
+        count=scope.count,
         provider=scope.provider or None,
         region=scope.region or None,
         zone=scope.zone or None,
@@ -95,35 +142,20 @@ def _rows(table: OfferTable, scope: Scope) -> Sequence[int]:
     return queries.matching(table, query)
 
 
-def _discounted(table: OfferTable, discount: Discount, today: date) -> OfferTable:
-    group = f"reserved_{discount.term}" if discount.market == "reserved" else discount.market
-    base = table.prices["spot" if group == "spot" else "on_demand"]
-    changes: dict[int, tuple[int, str, str]] = {}
-    for row in _rows(table, discount.scope):
-        listed = base.micros[row]
-        if discount.price is not None:
-            changes[row] = (discount.price, today.isoformat(), f"account: {discount.why}")
-        elif listed is not None and discount.off is not None and not base.mark[row]:
-            # A share off a stale or doubtful price is as stale or doubtful: the date stays.
-            price = round(listed * (1 - discount.off))
-            why = f"account: {discount.why}, {discount.off:.0%} off {format_money(listed)}"
-            changes[row] = (price, base.as_of[row], f"{why} ({base.source[row]})")
-    return table.repriced(group, changes)
-
-
 # -- reading -------------------------------------------------------------------------------------
 
 
-def read(text: str, origin: str, names: Names) -> Account:
+def read(text: str, origin: str, names: Names, providers: Iterable[str]) -> Account:
+    """`providers`: those of the catalog; a line must speak of one of them, or of one's own."""
     root = yamltree.parse(text, origin)
     problems = Problems(origin)
-    reader = _Reader(problems, names)
+    reader = _Reader(problems, names, set(providers))
     sections: Mapping[str, Node] = {}
     with problems.at(root):
         sections = root.mapping(SECTIONS, problems)
     account = Account(
         origin,
-        tuple(reader.each(sections, "offers", reader.offer)),
+        tuple(reader.own_offers(sections)),
         tuple(reader.each(sections, "discounts", reader.discount)),
         tuple(reader.each(sections, "quotas", reader.quota)),
         tuple(reader.each(sections, "reservations", reader.reservation)),
@@ -135,8 +167,8 @@ def read(text: str, origin: str, names: Names) -> Account:
 class _Reader:
     """One method a kind of line; what is wrong goes to `problems`, and the reading goes on."""
 
-    def __init__(self, problems: Problems, names: Names) -> None:
-        self.problems, self.names = problems, names
+    def __init__(self, problems: Problems, names: Names, providers: set[str]) -> None:
+        self.problems, self.names, self.providers = problems, names, providers
 
     def each(
         self, sections: Mapping[str, Node], name: str, read_one: Callable[[Node], T]
@@ -149,11 +181,25 @@ class _Reader:
                         found.append(read_one(node))
         return found
 
+    def own_offers(self, sections: Mapping[str, Node]) -> list[Row]:
+        found: dict[tuple[str, ...], Row] = {}
+
+        def read_one(node: Node) -> None:
+            row = self.offer(node)
+            key = tuple(row[name] or "" for name in KEY)
+            if found.setdefault(key, row) is not row:
+                raise InvalidValue(f"there is another {row['instance_type']!r} in the same place")
+
+        self.each(sections, "offers", read_one)
+        return list(found.values())
+
     def offer(self, node: Node) -> Row:
         fields = node.mapping(_OFFER, self.problems)
         get = self._getter(fields)
+        provider = get("provider", _plain) or "own"
+        self.providers.add(provider.lower())
         row: Row = {
-            "provider": get("provider", _plain) or "own",
+            "provider": provider.lower(),
             "region": get("region", _plain) or "own",
             "zone": get("zone", _plain) or "",
             "instance_type": get("name", _plain),
@@ -192,8 +238,10 @@ class _Reader:
         if ("off" in fields) == ("price" in fields):
             raise InvalidValue("a discount needs either off (12%) or price ($40), not both")
         term = get("term", _term) or ""
-        if (market == "reserved") != bool(term) and "term" not in fields:
+        if market == "reserved" and "term" not in fields:
             raise InvalidValue("a reserved price needs a term, 1y or 3y")
+        if market != "reserved" and "term" in fields:
+            raise InvalidValue(f"term is for market: reserved, and this is {market}")
         return Discount(
             scope=self._scope(fields, node),
             market=market,
@@ -223,12 +271,17 @@ class _Reader:
             raise InvalidValue(
                 "a reservation needs machines and a price ($0 if it is paid already)"
             )
+        start, until = get("from", _date), get("until", _date)
+        if get("machines", _whole) == 0:
+            raise InvalidValue("a reservation of no machines is none")
+        if start and until and until < start:
+            raise InvalidValue(f"it ends on {until}, before it starts on {start}")
         return Reservation(
             scope=self._scope(fields, node),
             machines=get("machines", _whole) or 0,
             price=get("price", _money) or Micros(0),
-            start=get("from", _date),
-            until=get("until", _date),
+            start=start,
+            until=until,
         )
 
     def _scope(self, fields: Mapping[str, Node], node: Node) -> Scope:
@@ -238,14 +291,26 @@ class _Reader:
         if not match:
             raise InvalidValue("match is empty: it would mean every offer of every provider")
         get = self._getter(match)
-        accelerator = get("accelerator", lambda n: self.names.resolve(n.text()).names)
+        accelerator = get("accelerator", lambda n: self.names.resolve(n.text()))
         return Scope(
-            provider=get("provider", _plain) or "",
+            line=node.line,
+            provider=get("provider", self._provider) or "",
             region=get("region", _plain) or "",
             zone=get("zone", _plain) or "",
             instance_type=get("type", _plain) or "",
-            accelerators=accelerator or (),
+            accelerators=accelerator.names if accelerator else (),
+            count=accelerator.count if accelerator else None,
         )
+
+    def _provider(self, node: Node) -> str:
+        name = provider_name(node.text())
+        if not any(c in name for c in "*?[") and name not in self.providers:
+            close = nearest(name, self.providers)
+            advice = (
+                f"did you mean {close[0]}?" if close else "`tradewind catalog status` lists them"
+            )
+            raise InvalidValue(f"no provider is called {name!r}; {advice}")
+        return name
 
     def _accelerator(self, node: Node) -> Row:
         match = self.names.resolve(node.text())

@@ -30,9 +30,10 @@ _RESERVED = {"reserved_1y": "reserved_1y_usd_per_hour", "reserved_3y": "reserved
 
 def build(folder: Path, *, made_at: datetime) -> Facts:
     if not folder.is_dir():
-        raise NotFound(f"{folder} is not a folder", hint="name the folder that holds offers.csv")
+        raise NoAccess(f"{folder} is not a folder", hint="name the folder that holds offers.csv")
     refused: list[str] = []
-    accelerators = {a.name: a for a in _read(folder, "accelerators", _accelerator, refused)}
+    chips = _read(folder, "accelerators", _accelerator, refused, unique=("accelerator",))
+    accelerators = {chip.name: chip for chip in chips}
     instances = tuple(_read(folder, "instances", _instance, refused))
     rates = tuple(_read(folder, "rates", _rate, refused))
     names = Names(accelerators)
@@ -41,10 +42,11 @@ def build(folder: Path, *, made_at: datetime) -> Facts:
         return _offer(cells, accelerators, names)
 
     rows = list(_read(folder, "offers", offer, refused, unique=KEY))
+    current = {(kind.provider, kind.name) for kind in instances if kind.status == "current"}
     for row in _read(folder, "offers_retired", offer, refused, unique=KEY, optional=True):
-        rows.append(row | {"retired": True})
-    if not rows:
-        raise BadFile(f"{folder}: no offer could be read", hint="; ".join(refused[:3]) or None)
+        # A type may have left one price list and still be sold (in blocks, say): then it is stale.
+        gone = (row["provider"], row["instance_type"]) not in current
+        rows.append(row | {"retired": gone})
     _commit(rows, rates)
     doubts.judge(rows, accelerators)
     rows.sort(key=neighbours)
@@ -94,15 +96,17 @@ def _read(
     if path is None:
         if optional:
             return
-        raise NotFound(f"{folder} has no {name}.csv or {name}.csv.gz")
+        raise NoAccess(f"{folder} has no {name}.csv or {name}.csv.gz")
     seen: dict[tuple[str, ...], int] = {}
+    before, lines = len(refused), 0
     for line, cells in _cells(path):
+        lines += 1
         try:
             if None in cells or None in cells.values():
                 raise InvalidValue("the row has too many or too few cells")
             key = tuple(cells.get(column, "") for column in unique)
             if unique and seen.setdefault(key, line) != line:
-                raise InvalidValue(f"the same offer as in line {seen[key]}")
+                raise InvalidValue(f"the same as in line {seen[key]}")
             converted = convert(cells)
         except KeyError as error:
             raise BadFile(f"{path}: there is no column {error}") from None
@@ -110,17 +114,26 @@ def _read(
             refused.append(f"{path.name} line {line}: {error.message}")
             continue
         yield converted
+    if not lines and not optional:
+        raise BadFile(f"{path} has no rows")
+    if 2 * (len(refused) - before) > lines:
+        # A table of which most is wrong is the wrong table; it must not replace a good catalog.
+        raise BadFile(
+            f"{path}: {len(refused) - before:,} of {lines:,} rows cannot be used, the first: "
+            f"{refused[before]}",
+            hint="nothing was written",
+        )
 
 
 def _cells(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8", newline="") as stream:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
             reader = csv.DictReader(stream)
             for cells in reader:
                 yield reader.line_num, cells
-    except PermissionError:
-        raise NoAccess(f"{path} cannot be read: permission denied") from None
+    except (PermissionError, IsADirectoryError) as error:
+        raise NoAccess(f"{path} cannot be read: {error.strerror}") from None
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise BadFile(f"{path} is damaged: {error}") from None
 
@@ -130,6 +143,9 @@ def _offer(cells: Mapping[str, str], accelerators: Mapping[str, Accelerator], na
     for name in ("provider", "region", "instance_type"):
         if not row[name]:
             raise InvalidValue(f"{name} is empty")
+    for name in KEY:
+        if not row[name].isprintable():
+            raise InvalidValue(f"{name} has characters that cannot be printed")
     if row["accelerator"] and row["accelerator"] not in accelerators:
         row["accelerator"] = names.one(row["accelerator"])
     for name in NUMBERS:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tradewind import clock
 from tradewind.catalog import query as queries
-from tradewind.catalog.names import Names, nearest
+from tradewind.catalog.names import Names, nearest, provider_name
 from tradewind.catalog.query import Patterns, Query, Selection
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS, Accelerator, Market
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
     from tradewind.catalog.observations import Observations
     from tradewind.catalog.table import OfferTable
     from tradewind.model import InstanceType, Rate
-
-# What people call a provider, and what we do.
-PROVIDER_ALIASES = {
-    "amazon": "aws", "ec2": "aws", "google": "gcp", "microsoft": "azure", "oracle": "oci",
-    "datacrunch": "verda", "lambdalabs": "lambda", "ovh": "ovhcloud", "do": "digitalocean",
-    "samsung": "scp", "prime-intellect": "primeintellect", "vastai": "vast", "vast.ai": "vast",
-    "ibmcloud": "ibm",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,7 +89,7 @@ class Catalog:
             )
         query = Query(
             accelerators=names,
-            count=count if count is not None else counted,
+            count=counted if count is None else _positive(count, "count"),
             memory_gb_at_least=_memory_gb(memory_at_least),
             provider=self._providers(provider),
             region=region,
@@ -117,6 +109,8 @@ class Catalog:
         if wanted is None:
             return None, None
         several = [wanted] if isinstance(wanted, str) else list(wanted)
+        if not several:
+            raise InvalidValue("no accelerator is named", hint='"none" asks for CPU-only machines')
         names: set[str] = set()
         counts: set[float | None] = set()
         for text in several:
@@ -138,7 +132,7 @@ class Catalog:
         if wanted is None:
             return None
         several = [wanted] if isinstance(wanted, str) else list(wanted)
-        resolved = [PROVIDER_ALIASES.get(p.lower(), p.lower()) for p in several]
+        resolved = [provider_name(p) for p in several]
         known = self.table.columns["provider"].values
         for text in resolved:
             if not any(c in text for c in "*?[") and text not in known:
@@ -183,11 +177,13 @@ def _micros(price: str | float) -> int:
 def _days(age: str | timedelta | None) -> float:
     if age is None:
         return queries.FRESH_WITHIN_DAYS
+    if not isinstance(age, str | timedelta):
+        raise InvalidValue(f"fresh_within is {age!r}", hint='write "30d", or a timedelta')
     seconds = parse_duration(age) if isinstance(age, str) else age.total_seconds()
     return _positive(seconds, "fresh_within") / 86_400
 
 
 def _positive(value: float, name: str) -> float:
-    if not 0 <= value < float("inf"):
-        raise InvalidValue(f"{name} is {value}, which cannot be")
+    if not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise InvalidValue(f"{name} is {value!r}, which cannot be")
     return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from statistics import median
@@ -10,7 +10,7 @@ from typing import Any
 
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.names import nearest
-from tradewind.catalog.query import Selection
+from tradewind.catalog.query import Selection, literal
 from tradewind.errors import NotFound
 from tradewind.model import MARKETS, Accelerator, InstanceType, Market, Offer, Price
 
@@ -24,7 +24,8 @@ class Compared:
     accelerator: Accelerator | None
     regions: int
     best: dict[Market, tuple[Offer, Price]]
-    median_micros: dict[Market, float]
+    median_micros: dict[Market, float]  # over regions, each at its cheapest
+    spot_saves: float | None  # of on-demand in the same place, at the median
 
     @property
     def name(self) -> str:
@@ -75,7 +76,7 @@ def _compared(catalog: Catalog, text: str, region: Sequence[str] | None, today: 
         provider, name = "", text
     wanted: dict[str, Any] = {
         "provider": [provider] if provider else None,
-        "instance_type": _literal(name),
+        "instance_type": literal(name),
         "today": today,
     }
     everywhere = catalog.offers(**wanted, include_marked=True)
@@ -92,21 +93,27 @@ def _compared(catalog: Catalog, text: str, region: Sequence[str] | None, today: 
     best: dict[Market, tuple[Offer, Price]] = {}
     medians: dict[Market, float] = {}
     places: set[str] = set()
+    micros_of: dict[Market, dict[int, int]] = {}
     for market in MARKETS:
         found: Selection = catalog.offers(
             **wanted, region=region or None, market=market, sort="hour"
         )
         if found:
             best[market] = found[0], found.price(0)
-            medians[market] = median(p.micros_hour for _, p in found.priced())
-            places |= set(found.values("region"))
+            prices = (price.micros_hour for _, price in found.priced())
+            micros_of[market] = dict(zip(found.rows, prices, strict=True))
+            by_region: dict[str, int] = {}
+            for offer, price in found.priced():  # cheapest first
+                by_region.setdefault(offer.region, price.micros_hour)
+            medians[market] = median(by_region.values())
+            places |= set(by_region)
     if not best:
         hint = None
         if region:
             hint = f"it is sold in {', '.join(sorted(set(everywhere.values('region')))[:8])}"
         raise NotFound(
             f"no trusted price for {text!r}" + (" in those regions" if region else ""),
-            hint=hint or "`tradewind offers --all --type` shows the doubtful ones",
+            hint=hint or f"`tradewind offers --all --type '{name}'` shows the doubtful ones",
         )
     offer = next(iter(best.values()))[0]
     return Compared(
@@ -116,19 +123,25 @@ def _compared(catalog: Catalog, text: str, region: Sequence[str] | None, today: 
         regions=len(places),
         best=best,
         median_micros=medians,
+        spot_saves=_saving(micros_of.get("on_demand", {}), micros_of.get("spot", {})),
     )
 
 
-def _literal(name: str) -> str:
-    """A type's name as a glob that matches only itself: Vast's hold brackets."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+def _saving(on_demand: Mapping[int, int], spot: Mapping[int, int]) -> float | None:
+    ratios = [spot[row] / on_demand[row] for row in spot if on_demand.get(row)]
+    return 1 - median(ratios) if ratios else None
 
 
 def _unknown(catalog: Catalog, text: str) -> NotFound:
     known = catalog.table.columns["instance_type"].values
     name = text.rpartition("/")[2]
+    if any(name.lower() == kind.name.lower() for kind in catalog.facts.instances):
+        return NotFound(
+            f"{text!r} is known, but no price of it is",
+            hint="it may be sold by negotiation or in capacity blocks only",
+        )
     inside = [k for k in known if name.lower() in k.lower()][:3]
-    close = inside or nearest(name, known)
+    close = (inside or nearest(name, known)) if name else ()
     return NotFound(
         f"no instance type is called {text!r}",
         hint=f"did you mean {' or '.join(close)}?" if close else "`tradewind offers` lists types",

@@ -30,6 +30,20 @@ from tradewind.units import format_money
 if TYPE_CHECKING:
     from tradewind.model import Accelerator, InstanceType
 
+# In words, for a sentence like “3 stale”.
+KINDS = {
+    "stale": "stale",
+    "retired": "no longer sold",
+    "zero": "priced at zero",
+    "missing": "without any price",
+    "low": "absurdly cheap",
+    "high": "absurdly dear",
+    "spot-dear": "spot not below on-demand",
+    "placeholder": "with a placeholder price",
+    "undated": "undated",
+    "future": "dated in the future",
+    "quota": "over your quota",
+}
 # No market has sold a dense petaflop-hour for less, spot included: the lowest in the data is $0.29.
 FLOOR_MICROS_PER_PFLOP_HOUR = 100_000
 # Under this share of the providers' median (spot truly swings more) …
@@ -51,6 +65,7 @@ def judge(rows: Sequence[Row], accelerators: Mapping[str, Accelerator]) -> None:
     for group in PRICE_GROUPS:
         peers = _Peers(rows, group)
         for row in rows:
+            row.pop(f"{group}_mark", None)  # of an earlier judgement
             if row.get(group) is None or row.get("own"):
                 continue
             row[f"{group}_mark"] = (

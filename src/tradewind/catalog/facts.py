@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property, partial
@@ -70,40 +72,73 @@ def encode(facts: Facts) -> bytes:
     return gzip.compress(text.encode(), compresslevel=9, mtime=0)
 
 
+def made_at(data: bytes, origin: str) -> datetime:
+    """When the facts in `data` were made, without reading the rest."""
+    with _readable(origin):
+        start = zlib.decompressobj(wbits=31).decompress(data, 100).decode("utf-8", "replace")
+        found = re.match(r'\{"format": ?(\d+), ?"made_at": ?"([^"]+)"', start)
+        if not found:
+            raise ValueError("it does not begin as a catalog")
+        return _moment(int(found[1]), found[2], origin)
+
+
 def decode(data: bytes, origin: str) -> Facts:
     """The facts in `data`; BadFile, naming `origin`, for anything else."""
-    try:
+    with _readable(origin):
         document = json.loads(zlib.decompress(data, wbits=31))
-        if document["format"] > FORMAT:
-            raise BadFile(
-                f"{origin} was written by a newer Tradewind (format {document['format']})",
-                hint="upgrade Tradewind, or run `tradewind catalog reset`",
-            )
         return Facts(
-            made_at=datetime.fromisoformat(document["made_at"]),
+            made_at=_moment(document["format"], document["made_at"], origin),
             accelerators={a.name: a for a in _values(Accelerator, document["accelerators"])},
             offers=OfferTable.decoded(document["offers"]),
-            make_instances=partial(_instances, document["instances"]),
-            make_rates=partial(_rates, document["rates"]),
+            make_instances=partial(_instances, document["instances"], origin),
+            make_rates=partial(_rates, document["rates"], origin),
             refused=tuple(document["refused"]),
         )
-    except (zlib.error, ValueError, LookupError, TypeError, AttributeError) as error:
+
+
+def _moment(version: int, text: str, origin: str) -> datetime:
+    if version > FORMAT:
+        raise BadFile(
+            f"{origin} was written by a newer Tradewind (format {version})",
+            hint="upgrade Tradewind, or run `tradewind catalog reset`",
+        )
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("made_at has no zone")
+    return moment
+
+
+@contextmanager
+def _readable(origin: str) -> Iterator[None]:
+    """What breaks in here breaks because the file is damaged."""
+    try:
+        yield
+    except (
+        zlib.error,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise BadFile(
             f"{origin} is damaged: {type(error).__name__}: {error}",
             hint="run `tradewind catalog reset` to go back to the built-in catalog",
         ) from None
 
 
-def _instances(table: Mapping[str, Any]) -> tuple[InstanceType, ...]:
+def _instances(table: Mapping[str, Any], origin: str) -> tuple[InstanceType, ...]:
     from tradewind.model import InstanceType
 
-    return _values(InstanceType, table)
+    with _readable(origin):
+        return _values(InstanceType, table)
 
 
-def _rates(table: Mapping[str, Any]) -> tuple[Rate, ...]:
+def _rates(table: Mapping[str, Any], origin: str) -> tuple[Rate, ...]:
     from tradewind.model import Rate
 
-    return _values(Rate, table)
+    with _readable(origin):
+        return _values(Rate, table)
 
 
 def _rows(kind: type[Any], values: Any) -> dict[str, Any]:

@@ -7,9 +7,11 @@ with the package serves. A file is replaced whole: written beside, synced, renam
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,12 +27,16 @@ if TYPE_CHECKING:
 
 PACKAGED = Path(__file__).parent / "data" / "catalog.json.gz"
 BUILT_IN = "built-in catalog"
+_SWEEP_BYTES = 1_000_000
 
 
 def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder of this user's own files; it need not exist."""
-    chosen = (os.environ if env is None else env).get("TRADEWIND_HOME")
-    return Path(chosen).expanduser() if chosen else Path("~/.tradewind").expanduser()
+    chosen = (os.environ if env is None else env).get("TRADEWIND_HOME") or "~/.tradewind"
+    try:
+        return Path(chosen).expanduser()
+    except RuntimeError as error:
+        raise NoAccess(f"there is no folder {chosen}: {error}", hint="set TRADEWIND_HOME") from None
 
 
 def load(
@@ -57,32 +63,31 @@ def _joined(catalog: Catalog, folder: Path, now: datetime) -> Catalog:
     """With the account's and our own tables, where there are any."""
     facts, table, owned, seen = catalog.facts, catalog.table, None, None
     account_path, seen_path = folder / "account.yaml", folder / "observations.jsonl"
-    if account_path.exists():
+    if _exists(account_path):
         from tradewind.catalog import account
 
-        owned = account.read(_text(account_path), str(account_path), facts.names)
+        providers = table.columns["provider"].values
+        owned = account.read(_text(account_path), str(account_path), facts.names, providers)
         table = owned.applied(table, now.date())
-    if seen_path.exists():
+    if _exists(seen_path):
         from tradewind.catalog import observations
 
-        seen = observations.decode(_text(seen_path), now)
+        # An observation that cannot be read is no loss.
+        seen = observations.decode(_bytes(seen_path).decode("utf-8", "replace"), now)
     return Catalog(facts, table, catalog.origin, owned, seen)
 
 
 def _facts(path: Path | None, folder: Path) -> tuple[Facts, str]:
     if path is not None:
         return facts_file.decode(_bytes(path), str(path)), str(path)
-    packaged = _packaged()
+    packaged = _bytes(PACKAGED)
     own = folder / "catalog.json.gz"
-    if own.exists():
-        refreshed = facts_file.decode(_bytes(own), str(own))
-        if refreshed.made_at >= packaged.made_at:
-            return refreshed, str(own)
-    return packaged, BUILT_IN
-
-
-def _packaged() -> Facts:
-    return facts_file.decode(_bytes(PACKAGED), BUILT_IN)
+    if _exists(own):
+        refreshed = _bytes(own)
+        made_at = facts_file.made_at(refreshed, str(own))
+        if made_at >= facts_file.made_at(packaged, BUILT_IN):
+            return facts_file.decode(refreshed, str(own)), str(own)
+    return facts_file.decode(packaged, BUILT_IN), BUILT_IN
 
 
 def save(facts: Facts, path: Path) -> int:
@@ -130,17 +135,53 @@ def discard(path: Path) -> bool:
     return True
 
 
-def record(observations: Iterable[Observation], folder: Path) -> None:
-    from tradewind.catalog.observations import encode
+def record(observations: Iterable[Observation], folder: Path, now: datetime) -> None:
+    """Appends, in one write; a file that has grown large is swept of what has expired."""
+    from tradewind.catalog.observations import decode, encode
 
     text = encode(observations)
     path = folder / "observations.jsonl"
+    with locked(folder):
+        if _exists(path) and path.stat().st_size > _SWEEP_BYTES:
+            live = decode(_bytes(path).decode("utf-8", "replace"), now).latest.values()
+            replace(path, (encode(live) + text).encode())
+            return
+        try:
+            with path.open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise NoAccess(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time changes the files of a home; reading needs no lock."""
+    path = folder / ".lock"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(text)
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
     except OSError as error:
-        raise NoAccess(f"{path} cannot be written: {error.strerror or error}") from None
+        raise NoAccess(
+            f"{path} cannot be locked: {error.strerror or error}",
+            hint="nothing was changed; check the permissions, or $TRADEWIND_HOME",
+        ) from None
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is such a file. Something else in its place is an error, not an absence."""
+    try:
+        found = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        if not path.is_symlink():
+            return False
+        found = False
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+    if not found:
+        raise NoAccess(f"{path} is not a file", hint="move it away, or set TRADEWIND_HOME")
+    return True
 
 
 def _bytes(path: Path) -> bytes:

@@ -19,7 +19,7 @@ from tradewind.model import Accelerator
 _NOISE = frozenset(
     "nvidia amd tesla geforce gpu gpus instinct google aws amazon habana intel xilinx tensor core "
     "graphics accelerator edition generation hgx dgx hbm2 hbm2e hbm3 hbm3e cloud mega chip device "
-    "virtex alveo blackwell server".split()
+    "virtex alveo blackwell server oam nvl72 ac slice pod podslice".split()
 )
 _SYNONYMS = {
     "trn1": "trainium1", "trn1n": "trainium1", "trn2": "trainium2", "trn3": "trainium3",
@@ -29,12 +29,14 @@ _SYNONYMS = {
     "mi300": "mi300x", "mi325": "mi325x", "mi355": "mi355x",
     "sxm2": "sxm", "sxm3": "sxm", "sxm4": "sxm", "sxm5": "sxm", "sxm6": "sxm",
     "pcie3": "pcie", "pcie4": "pcie", "pcie5": "pcie",
-    "workstation": "ws", "ai100": "ai100", "vu9": "vu9p", "q": "quadro",
+    "workstation": "ws", "wk": "ws", "s": "se", "vu9": "vu9p", "q": "quadro",
     "gaudi1": "gaudi", "hl205": "gaudi", "hl225": "gaudi2", "hl325": "gaudi3",
 }  # fmt: skip
 # What a name may also carry, beyond the words of our own name for it.
 _EXTRA = {
-    "A100-40GB": "sxm", "A100-80GB": "sxm", "H200": "sxm", "B200": "sxm", "B300": "sxm",
+    "A100-40GB": "sxm", "A100-80GB": "sxm", "H200": "sxm",
+    "B200": "sxm 192gb", "B300": "sxm 288gb", "GH200": "480gb 144gb",
+    "P4000": "quadro", "M4000": "quadro",
     "V100-16GB": "sxm pcie", "V100-32GB": "sxm pcie", "P100": "sxm pcie",
     "Trainium1": "trainium trn", "Trainium2": "trainium trn", "Trainium3": "trainium trn",
     "Inferentia1": "inferentia inf", "Inferentia2": "inferentia inf",
@@ -47,6 +49,12 @@ _TWO_CORES = frozenset({"TPU-v2", "TPU-v3", "TPU-v4", "TPU-v5p"})
 # Spellings whose words alone mislead: the driver's name of an H100 SXM does not say SXM.
 _WHOLE = {"h10080gbhbm3": "H100-SXM", "h100mega80gb": "H100-SXM", "h100mega": "H100-SXM"}
 _MOST = 100_000  # accelerators in one machine or slice
+# Words that people write apart and we do not: Gaudi 2, v5 lite, hl-225, 40 GB.
+_JOINED = (
+    (re.compile(r"\b(gaudi|trainium|inferentia|trn|inf|hl)[\s_-]+(?=\d)"), r"\1"),
+    (re.compile(r"\b(v\d)[\s_-]*lite(?:[\s_-]*pod)?"), r"\1lite"),
+    (re.compile(r"(\d)\s+(g|gb|gib)\b"), r"\1\2"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +71,31 @@ class Names:
     def __init__(self, accelerators: Mapping[str, Accelerator]) -> None:
         self._vocabulary: set[str] = set(_SYNONYMS) | _NOISE | {"tpu", "fpga", "sxm", "pcie"}
         self._core: dict[str, frozenset[str]] = {}
-        self._atoms: dict[str, frozenset[str]] = {}
+        self._plain: dict[str, frozenset[str]] = {}  # with its memory
+        self._atoms: dict[str, frozenset[str]] = {}  # with all that a name may carry
         self._memory_gb = {name: a.memory_gb for name, a in accelerators.items()}
         for name, accelerator in accelerators.items():
             # Our own names are cut at dashes and after words like RTX, so the vocabulary learns
             # the atoms by which run-together spellings (`rtx4090`, `h100sxm`) can be cut.
             words = re.sub(r"(rtx)(?=\d)", r"\1-", name.lower()).split("-")
             core = frozenset(words)
-            memory = f"{accelerator.memory_gb:g}gb"
+            # Nobody tells TPUs apart by memory, and a number behind one is the size of a slice.
+            memory = set() if "tpu" in core else {f"{accelerator.memory_gb:g}gb"}
             self._core[name] = core
-            self._atoms[name] = core | {memory, *_EXTRA.get(name, "").split()}
+            self._plain[name] = core | memory
+            self._atoms[name] = core | memory | set(_EXTRA.get(name, "").split())
             self._vocabulary |= self._atoms[name]
 
     def resolve(self, text: str) -> Match:
         """The accelerators that `text` names. Raises NotFound (with choices) or InvalidValue."""
         stripped = text.strip()
-        if not stripped or len(stripped) > 80:
+        if not re.search(r"[^\W\d]|\d{3}", stripped) or len(stripped) > 80:
             raise InvalidValue(
                 f"{stripped[:40]!r} is not the name of an accelerator",
                 hint="for example H100-SXM or a100:8",
             )
+        if stripped[-1] in ":*×":
+            raise InvalidValue(f"{text!r}: there is no number behind {stripped[-1]!r}")
         # A plain sign of a count comes first: `v100:16` is sixteen, not the one with 16 GB.
         base, count = _split(stripped, _COUNTED)
         if count is None:
@@ -104,6 +117,8 @@ class Names:
                 f"{text!r}: {count:g} is not a number of accelerators",
                 hint="for example h100:8 or 8xH100-SXM",
             )
+        if self._tpu_slice(base):
+            raise InvalidValue(f"{text!r} names two numbers of chips", hint="for example v5e-16")
         found = self._match(base)
         if not found:
             raise self._unknown(base)
@@ -118,10 +133,7 @@ class Names:
 
     def canonical(self, text: str, memory_gb: float | None = None) -> str | None:
         """Our name for a vendor's spelling, or None where that is not one certain chip."""
-        try:
-            names: Sequence[str] = self.resolve(text).names
-        except (NotFound, InvalidValue) as error:
-            names = getattr(error, "choices", ()) if "ambiguous" in str(error) else ()
+        names = self._candidates(_split(text.strip(), _COUNTED)[0])
         if len(names) > 1 and memory_gb:
             names = [n for n in names if self._has_memory(n, memory_gb)]
         return names[0] if len(names) == 1 else None
@@ -134,17 +146,22 @@ class Names:
         own = self._memory_gb[name]
         return abs(memory_gb - own) <= 0.08 * own
 
-    def _match(self, text: str) -> tuple[str, ...]:
+    def _candidates(self, text: str) -> list[str]:
+        """Every accelerator that `text` may mean: one, if it is just that one's name."""
         whole = _WHOLE.get(re.sub(r"[^a-z0-9]|^nvidia", "", text.lower()))
         if whole in self._core:
-            return (whole,)
+            return [whole]
         atoms = self._cut(text)
-        if not atoms:
-            return ()
-        exact = [n for n, core in self._core.items() if atoms in (core, self._atoms[n])]
-        if len(exact) == 1:
-            return tuple(exact)
-        found = [n for n, all_atoms in self._atoms.items() if atoms <= all_atoms]
+        if all(re.fullmatch(r"\d+gb", atom) for atom in atoms):
+            return []  # a size alone is no name
+        for spelling in (self._core, self._plain, self._atoms):
+            exact = [name for name, full in spelling.items() if atoms == full]
+            if len(exact) == 1:
+                return exact
+        return [name for name, full in self._atoms.items() if atoms <= full]
+
+    def _match(self, text: str) -> tuple[str, ...]:
+        found = self._candidates(text)
         families = {frozenset(a for a in self._core[n] if not _VARIANT.fullmatch(a)) for n in found}
         if len(families) > 1:
             raise _ambiguous(text, found)
@@ -152,7 +169,10 @@ class Names:
 
     def _cut(self, text: str) -> frozenset[str]:
         atoms: set[str] = set()
-        for piece in re.split(r"[^a-z0-9.]+", text.lower()):
+        lowered = text.lower()
+        for pattern, joined in _JOINED:
+            lowered = pattern.sub(joined, lowered)
+        for piece in re.split(r"[^a-z0-9.]+", lowered):
             if piece:
                 atoms.update(self._segment(piece) or [piece])
         cut = (_SYNONYMS.get(atom, atom) for atom in atoms)
@@ -179,14 +199,17 @@ class Names:
         return None
 
     def _tpu_slice(self, text: str) -> Match | None:
-        found = re.fullmatch(r"(?i)(.*v\d\w*)-(\d+)", text)
-        names = self._match(found[1]) if found else ()
-        if not found or len(names) != 1 or not names[0].startswith("TPU"):
+        found = re.fullmatch(r"(?i)(.*[a-z])[\s_-]*(\d+)|(.*\d)[\s_-]+(\d+)", text)
+        if not found:
             return None
-        size = int(found[2])
+        base, digits = found[1] or found[3], found[2] or found[4]
+        names = self._candidates(base)
+        if len(names) != 1 or not names[0].startswith("TPU"):
+            return None
+        size = int(digits)
         if not 0 < size <= _MOST:
             raise InvalidValue(f"{text!r}: {size} is not the size of a TPU slice")
-        return Match(names, size / 2 if names[0] in _TWO_CORES else size)
+        return Match(tuple(names), size / 2 if names[0] in _TWO_CORES else size)
 
     def _unknown(self, text: str) -> NotFound:
         import difflib
@@ -203,6 +226,21 @@ class Names:
         )
 
 
+# What people call a provider, and what we do.
+_PROVIDERS = {
+    "amazon": "aws", "ec2": "aws", "google": "gcp", "microsoft": "azure", "oracle": "oci",
+    "datacrunch": "verda", "lambdalabs": "lambda", "ovh": "ovhcloud", "do": "digitalocean",
+    "samsung": "scp", "prime-intellect": "primeintellect", "vastai": "vast", "vast.ai": "vast",
+    "ibmcloud": "ibm",
+}  # fmt: skip
+
+
+def provider_name(text: str) -> str:
+    """Our name for a provider: `Google` → `gcp`. A name we do not know stays as it is."""
+    plain = text.strip().lower()
+    return _PROVIDERS.get(plain, plain)
+
+
 def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
     """Up to three known names like `text`, for a hint."""
     import difflib
@@ -212,7 +250,7 @@ def nearest(text: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 # `8xH100`, `8 × H100`, `H100:8`, `H100*8`; and where nothing else fits, `4x4090` and `H100x8`.
-_N = r"(?P<count>-?\d+(?:\.\d+)?)"
+_N = r"(?P<count>\d+(?:\.\d+)?)"
 _COUNTED = rf"{_N}\s*[x×*]\s*(?P<name>\D.*)|(?P<name2>.+?)\s*[:*×]\s*(?P<count2>-?\d+(?:\.\d+)?)"
 _COUNTED_PERHAPS = (rf"{_N}\s*x\s*(?P<name>.+)", rf"(?P<name>.+?)\s*x\s*{_N}")
 

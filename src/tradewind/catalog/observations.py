@@ -28,13 +28,11 @@ class Observations:
     unreadable: int = 0
 
     def of(self, offer: Offer, market: Market) -> Observation | None:
-        """Seen for that zone, else for the whole region."""
+        """The latest word on that zone or on its whole region."""
         place = (offer.provider, offer.region)
-        for zone in (offer.zone, ""):
-            seen = self.latest.get((*place, zone, offer.instance_type, market))
-            if seen:
-                return seen
-        return None
+        keys = ((*place, zone, offer.instance_type, market) for zone in (offer.zone, ""))
+        found = [self.latest[key] for key in keys if key in self.latest]
+        return max(found, key=lambda seen: seen.seen_at, default=None)
 
 
 def observed(observation: Observation) -> Observation:
@@ -62,12 +60,9 @@ def decode(text: str, now: datetime) -> Observations:
             for name in ("seen_at", "expires_at"):
                 fields[name] = datetime.fromisoformat(fields[name])
             seen = Observation(**fields)
-            if seen.expires_at <= now:
-                continue
-        except (ValueError, TypeError, KeyError):
+            key = (seen.provider, seen.region, seen.zone, seen.instance_type, seen.market)
+            if seen.expires_at > now and (key not in latest or latest[key].seen_at <= seen.seen_at):
+                latest[key] = seen
+        except (ValueError, TypeError, KeyError, RecursionError):
             unreadable += 1
-            continue
-        key = (seen.provider, seen.region, seen.zone, seen.instance_type, seen.market)
-        if key not in latest or latest[key].seen_at <= seen.seen_at:
-            latest[key] = seen
     return Observations(latest, unreadable)

@@ -49,7 +49,7 @@ class Query:
     sort: str = "accelerator-hour"
 
 
-@dataclass
+@dataclass(repr=False)
 class Selection(Sequence[Offer]):
     """Matching offers, cheapest first."""
 
@@ -63,6 +63,9 @@ class Selection(Sequence[Offer]):
     def __len__(self) -> int:
         return len(self.rows)
 
+    def __repr__(self) -> str:
+        return f"<Selection of {len(self):,} offers, {len(self.matched):,} matched>"
+
     @overload
     def __getitem__(self, index: int) -> Offer: ...
     @overload
@@ -74,7 +77,8 @@ class Selection(Sequence[Offer]):
                 rows=self.rows[index],
                 measures=self.measures[index],
             )
-        return self.table.offer(self.rows[index])
+        offer = self.table.offer(self.rows[index])
+        return offer if offer.own else replace(offer, prices=tuple(map(self._aged, offer.prices)))
 
     def only(self, indices: Sequence[int]) -> Selection:
         return replace(
@@ -95,7 +99,13 @@ class Selection(Sequence[Offer]):
         group = _cheapest(self.table, self.query, self.today)[1][row]
         price = self.table.prices[group].price(row, group)
         assert price is not None
-        return price
+        return price if self.table.own[row] else self._aged(price)
+
+    def _aged(self, price: Price) -> Price:
+        """With its age as a mark, if that is against it."""
+        text = price.as_of.isoformat() if price.as_of and not price.mark else ""
+        mark = _age_mark(text, self.query, self.today)
+        return replace(price, mark=mark) if mark else price
 
     def priced(self) -> Iterator[tuple[Offer, Price]]:
         return ((self[i], self.price(i)) for i in range(len(self)))
@@ -104,6 +114,18 @@ class Selection(Sequence[Offer]):
         """One column of the matching rows, without making offers."""
         coded = self.table.columns[column]
         return [coded[row] for row in self.rows]
+
+    def every_doubt(self) -> Iterator[tuple[int, str, str]]:
+        """Each price in doubt of the matching rows: row, price group, reason. Other than
+        `doubtful`, also of rows that have another price to trust."""
+        for group in _groups(self.table, self.query):
+            columns = self.table.prices[group]
+            for row in self.matched:
+                reason: str = columns.mark[row]
+                if not reason and columns.micros[row] is not None and not self.table.own[row]:
+                    reason = _age_mark(columns.as_of[row], self.query, self.today)
+                if reason:
+                    yield row, group, reason
 
     @cached_property
     def doubtful(self) -> list[tuple[int, str]]:
@@ -250,6 +272,11 @@ def matching(table: OfferTable, query: Query) -> Sequence[int]:
         least = query.memory_gb_at_least
         rows = [r for r in rows if (memory[r] or 0) * min(1, count[r]) >= least - 1e-6]
     return rows
+
+
+def literal(name: str) -> str:
+    """A name as a glob that matches only itself."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
 def _glob(patterns: str | Sequence[str]) -> Callable[[str], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from statistics import median
 
@@ -87,10 +87,16 @@ def _sold(
         ranges = _ranges({m: by_provider.get(provider, []) for m, by_provider in prices.items()})
         sellers.append(Seller(provider, len(rows), len(regions), tuple(sorted(counts)), ranges))
     sellers.sort(key=lambda s: min(r.low for r in s.by_market.values()))
-    together = {
-        m: [p for own in by_provider.values() for p in own] for m, by_provider in prices.items()
+    return Sold(tuple(sellers), _over_all(prices))
+
+
+def _over_all(prices: dict[Market, dict[str, list[float]]]) -> dict[Market, Range]:
+    """Over all providers, each counted once in the median: one with many zones is one opinion."""
+    ranges = _ranges({m: [p for own in by.values() for p in own] for m, by in prices.items()})
+    return {
+        market: replace(found, median=median(median(own) for own in prices[market].values()))
+        for market, found in ranges.items()
     }
-    return Sold(tuple(sellers), _ranges(together))
 
 
 def _ranges(prices: dict[Market, list[float]]) -> dict[Market, Range]:

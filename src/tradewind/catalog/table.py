@@ -141,7 +141,7 @@ class OfferTable:
         return frozenset(
             group
             for group, columns in self.prices.items()
-            if len(columns.as_of.values) > 1 or any(columns.mark.values) or any(columns.micros)
+            if any(columns.mark.values) or any(m is not None for m in columns.micros)
         )
 
     @classmethod
@@ -240,9 +240,17 @@ class OfferTable:
             micros = _unpack("q", packed["micros"], count)
             prices[group] = PriceColumns(
                 [None if m == _NO_PRICE else m for m in micros],
-                *(_unpack_coded(packed[part], count) for part in ("as_of", "source", "mark")),
+                *(_unpack_coded(packed[part], count, str) for part in ("as_of", "source", "mark")),
             )
-        columns = {name: _unpack_coded(data["columns"][name], count) for name in (*KEY, *NUMBERS)}
+            for text in prices[group].as_of.values:
+                parse_date(text)
+        number = (int, float, type(None))
+        kinds: dict[str, tuple[type, ...]] = dict.fromkeys(KEY, (str,))
+        kinds |= dict.fromkeys(NUMBERS, number)
+        kinds["accelerator_count"] = (int, float)
+        columns = {
+            name: _unpack_coded(data["columns"][name], count, *kind) for name, kind in kinds.items()
+        }
         return cls(columns, prices, [False] * count)
 
 
@@ -272,12 +280,14 @@ def _pack_coded(column: Coded) -> dict[str, Any]:
     return {"values": column.values, "kind": kind, "codes": _pack(kind, column.codes)}
 
 
-def _unpack_coded(packed: Mapping[str, Any], count: int) -> Coded:
+def _unpack_coded(packed: Mapping[str, Any], count: int, *kinds: type) -> Coded:
     if packed["kind"] not in ("H", "I"):
         raise ValueError(f"unknown kind of column {packed['kind']!r}")
     codes = _unpack(packed["kind"], packed["codes"], count)
     if max(codes, default=-1) >= len(packed["values"]):
         raise ValueError("a column has codes without a value")
+    if not all(isinstance(value, kinds) for value in packed["values"]):
+        raise ValueError("a column has values of the wrong kind")
     return Coded(packed["values"], codes)
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 
 
 def main() -> None:
+    import os
     import sys
+
+    # Closed by whoever started us (`>&-`): then what is written goes nowhere.
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
     from tradewind.cli.app import run
 

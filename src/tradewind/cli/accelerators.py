@@ -32,9 +32,9 @@ def command(name: str | None, as_json: bool, plot: str | None) -> None:
     it, all are listed. Prices are dollars per accelerator-hour, the host's share included.
     """
     catalog, today = catalogs.load(), clock.today()
-    names = list(catalog.names.resolve(name).names) if name else list(catalog.accelerators)
+    names = list(catalog.accelerators if name is None else catalog.names.resolve(name).names)
     known = {n: catalog.accelerators[n] for n in names}
-    if plot:
+    if plot is not None:
         from tradewind.cli.plots import plot_timeline
 
         plot_timeline(catalog, names, plot, today)
@@ -44,7 +44,7 @@ def command(name: str | None, as_json: bool, plot: str | None) -> None:
     market = summary.sold(catalog, names, today)
     if as_json:
         render.print_json([_document(known[n], market[n]) for n in names])
-    elif name:
+    elif name is not None:
         _sheets(known, market)
     else:
         _list(catalog, market)
@@ -90,8 +90,8 @@ def _list(catalog: Catalog, market: dict[str, Sold]) -> None:
         )
     render.table(columns, rows)
     render.note(
-        "\nTFLOP/s: dense bf16, else fp16, else fp32. Prices: lowest and median, dollars per "
-        "accelerator-hour.\n`tradewind accelerators NAME` shows one."
+        "\nTFLOP/s: dense bf16, else fp16, else fp32. Prices, dollars per accelerator-hour: the "
+        "lowest,\nand the median of providers' medians. `tradewind accelerators NAME` shows one."
     )
 
 
@@ -133,10 +133,10 @@ def _sellers(name: str, sold: Sold) -> None:
         Column("REGIONS", right=True, keep=3),
         Column("COUNTS", keep=2, grow=True),
         Column("ON-DEMAND", right=True, keep=8),
-        Column("MEDIAN", right=True, keep=7),
-        Column("HIGHEST", right=True, keep=5),
+        Column("median", right=True, keep=7),
+        Column("highest", right=True, keep=5),
         Column("SPOT", right=True, keep=8),
-        Column("MEDIAN", right=True, keep=6),
+        Column("median", right=True, keep=6),
         Column("RESERVED", right=True, keep=5),
     ]
     rows = []
@@ -149,7 +149,7 @@ def _sellers(name: str, sold: Sold) -> None:
                 seller.provider,
                 f"{seller.offers:,}",
                 str(seller.regions),
-                " ".join(render.number(c, digits=2) for c in seller.counts),
+                " ".join(render.number(c, digits=3) for c in seller.counts),
                 render.money(on_demand.low) if on_demand else "",
                 render.money(on_demand.median) if on_demand else "",
                 render.money(on_demand.high) if on_demand else "",

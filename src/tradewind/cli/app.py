@@ -7,15 +7,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
 
 from tradewind import __version__
-from tradewind.errors import TradewindError
+from tradewind.errors import NoAccess, TradewindError
 
 # The short helps stand here so that `tradewind --help` imports no command.
 COMMANDS = {
@@ -65,6 +67,10 @@ def command() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code; nothing escapes it."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that knows no × shows a question mark, not an error.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         result: Any = command.main(list(arguments), prog_name="tradewind", standalone_mode=False)
         sys.stdout.flush()
@@ -81,10 +87,16 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted", None)
         return 130
-    except BrokenPipeError:
-        # The reader (`head`) has what it wanted. Python would complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader (`head`) has what it wanted. click makes a SystemExit of that, and of nothing
+        # else when it does not stand alone.
+        _hush()
         return 0
+    except OSError as error:
+        # Files have errors of their own by now: what is left is our output (a full disk).
+        _complain(f"the output cannot be written: {error.strerror or error}", None)
+        _hush()
+        return NoAccess.exit_code
     except Exception as error:
         if os.environ.get("TRADEWIND_DEBUG"):
             raise
@@ -93,6 +105,12 @@ def run(arguments: Sequence[str]) -> int:
             "run it again with TRADEWIND_DEBUG=1 for the traceback, and please report it",
         )
         return 1
+
+
+def _hush() -> None:
+    """Python would try to flush standard output again at exit, and complain."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str, hint: str | None) -> None:

@@ -42,16 +42,18 @@ def startup(peer: tuple[str, ...], repeat: int, as_json: bool) -> None:
             }
         )
         return
-    click.echo(f"python -c pass      {1e3 * result.python_s:6.1f} ms")
+    width = max(16, *(len(name) for name in result.peers_s), 0)
+    click.echo(f"{'python -c pass':<{width}} {1e3 * result.python_s:8.1f} ms")
     for name, seconds, ratio, limit in (
         ("tradewind --help", result.help_s, result.help_ratio, bench.HELP_LIMIT),
         ("tradewind offers", result.offers_s, result.offers_ratio, bench.OFFERS_LIMIT),
     ):
         verdict = "within" if ratio <= limit else "OVER"
-        click.echo(f"{name:<20}{1e3 * seconds:6.1f} ms  {ratio:5.1f}×  {verdict} {limit:g}×")
+        figures = f"{1e3 * seconds:8.1f} ms {ratio:6.1f}×"
+        click.echo(f"{name:<{width}} {figures}  {verdict} {limit:g}×")
     for name, seconds in result.peers_s.items():
         ratio = seconds / result.python_s
-        click.echo(f"{name:<20}{1e3 * seconds:6.1f} ms  {ratio:5.1f}×")
+        click.echo(f"{name:<{width}} {1e3 * seconds:8.1f} ms {ratio:6.1f}×")
 
 
 @command.command("catalog")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -14,12 +14,11 @@ import click
 
 from tradewind import clock
 from tradewind.catalog import doubts, files
-from tradewind.catalog.catalog import PROVIDER_ALIASES, Catalog
+from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.files import BUILT_IN
-from tradewind.catalog.query import FRESH_WITHIN_DAYS
+from tradewind.catalog.query import FRESH_WITHIN_DAYS, literal
 from tradewind.catalog.table import PRICE_GROUPS
 from tradewind.cli import render
-from tradewind.cli.offers import KINDS
 from tradewind.cli.render import Column
 from tradewind.errors import InvalidValue, NotFound, SourceFailed
 from tradewind.model import MARKETS
@@ -82,6 +81,7 @@ def status(as_json: bool) -> None:
         "rates": len(catalog.rates),
         "observations": len(catalog.observations.latest) if catalog.observations else 0,
         "account": catalog.account.origin if catalog.account else None,
+        "idle_account_lines": catalog.account.idle(catalog.table) if catalog.account else [],
         "providers": rows,
     }
     if as_json:
@@ -108,6 +108,8 @@ def status(as_json: bool) -> None:
     )
     if catalog.account:
         render.note(f"Your account file: {catalog.account.origin}.")
+        for line in summary["idle_account_lines"]:
+            click.secho(line, fg="yellow")
     if catalog.observations:
         render.note(
             f"{summary['observations']} observations of availability that have not expired."
@@ -124,7 +126,7 @@ def status(as_json: bool) -> None:
 @click.option(
     "--kind",
     multiple=True,
-    type=click.Choice(list(KINDS)),
+    type=click.Choice(list(doubts.KINDS)),
     help="Only this kind of doubt. Repeatable.",
 )
 @click.option(
@@ -149,102 +151,114 @@ def doctor(
     """List every price that is not trusted, and why; and what is known but has no price."""
     catalog, today = files.load(), clock.today()
     found = list(_doubtful(catalog, provider, fresh_within, today))
-    if kind:
-        found = [entry for entry in found if entry["kind"] in kind]
-    unpriced = [
-        {"provider": t.provider, "instance_type": t.name, "accelerator": t.accelerator}
-        for t in doubts.unpriced(catalog.table, catalog.facts.instances)
-        if not provider or t.provider in provider
-    ]
+    sold = catalog.offers(provider=provider or None, include_marked=True, today=today)
+    examined = set(catalog.table.columns["provider"].values)
+    if provider:
+        examined = set(sold.values("provider")) | {e["provider"] for e in found}
+    report: dict[str, list[Any]] = {
+        "doubtful": [entry for entry in found if not kind or entry["kind"] in kind],
+        "unpriced_types": [
+            {"provider": t.provider, "instance_type": t.name, "accelerator": t.accelerator}
+            for t in doubts.unpriced(catalog.table, catalog.facts.instances)
+            if t.provider in examined and not kind
+        ],
+        "refused_rows": [] if kind else list(catalog.facts.refused),
+        "notes": [
+            note
+            for note in doubts.posted_spot(catalog.table)
+            if not kind and note.partition(":")[0] in examined
+        ],
+    }
+    prices = sum(
+        columns.micros[row] is not None
+        for columns in catalog.table.prices.values()
+        for row in range(len(catalog.table))
+        if catalog.table.columns["provider"][row] in examined
+    )
+    counts = Counter(entry["kind"] for entry in report["doubtful"])
     if as_json:
-        render.print_json(
-            {
-                "doubtful": found,
-                "counts": dict(Counter(entry["kind"] for entry in found)),
-                "unpriced_types": unpriced,
-                "refused_rows": list(catalog.facts.refused),
-                "notes": doubts.posted_spot(catalog.table),
-                "prices": sum(
-                    1 for p in catalog.table.prices.values() for m in p.micros if m is not None
-                ),
-            }
-        )
-        return
-    _report(catalog, found, unpriced, limit)
+        render.print_json({**report, "counts": dict(counts), "prices": prices})
+    else:
+        _report(report, prices, limit)
 
 
 def _doubtful(
     catalog: Catalog, provider: tuple[str, ...], fresh_within: str | None, today: date
 ) -> Iterator[dict[str, Any]]:
-    """Every price in doubt, market by market, however the others of its offer may be."""
-    for market in MARKETS:
-        selection = catalog.offers(
-            provider=provider or None, market=market, fresh_within=fresh_within, today=today
-        )
-        for row, reason in selection.doubtful:
-            offer = catalog.table.offer(row)
-            price = offer.price(market)
-            yield {
-                "kind": doubts.kind(reason),
-                "reason": doubts.explain(reason),
-                "provider": offer.provider,
-                "region": offer.region,
-                "zone": offer.zone or None,
-                "instance_type": offer.instance_type,
-                "accelerator": offer.accelerator or None,
-                "accelerator_count": offer.accelerator_count,
-                "market": market,
-                "price_usd_per_hour": usd(price.micros_hour) if price else None,
-                "as_of": price.as_of.isoformat() if price and price.as_of else None,
-                "source": price.source if price else None,
-            }
-
-
-def _report(
-    catalog: Catalog, found: list[dict[str, Any]], unpriced: list[dict[str, str]], limit: int
-) -> None:
-    by_kind: dict[str, list[dict[str, Any]]] = {}
-    for entry in found:
-        by_kind.setdefault(entry["kind"], []).append(entry)
-    for kind in sorted(by_kind, key=lambda k: list(KINDS).index(k)):
-        entries = by_kind[kind]
-        words = KINDS[kind] if KINDS[kind] == kind else f"{KINDS[kind]} ({kind})"
-        click.secho(f"{words}: {render.count(len(entries), 'price')}", bold=True)
-        by_provider = Counter((e["provider"], e["as_of"] or "undated") for e in entries)
-        if kind in ("stale", "retired"):
-            groups = sorted(by_provider.items(), key=lambda item: (item[0][1], item[0][0]))
-            for (name, day), number in groups if not limit else groups[: max(limit * 4, 20)]:
-                click.echo(f"  {name:<16} {day:<12} {render.count(number, 'price')}")
-        else:
-            for entry in entries if not limit else entries[:limit]:
-                price = entry["price_usd_per_hour"]
-                shown = "no price" if price is None else format_money(round(price * 1e6)) + "/h"
-                zone = entry["zone"] or entry["region"]
-                where = f"{entry['provider']} {zone} {entry['instance_type']}"
-                click.echo(f"  {where}, {entry['market']} {shown}: {entry['reason']}")
-            if limit and len(entries) > limit:
-                click.echo(f"  … and {len(entries) - limit:,} more; --limit 0 shows all")
-        click.echo()
-    if unpriced:
-        names = [f"{t['provider']} {t['instance_type']}" for t in unpriced]
-        first = names if not limit else names[: limit * 2]
-        click.secho(f"sold at no known price: {render.count(len(names), 'type')}", bold=True)
-        more = f" … and {len(names) - len(first)} more" if len(first) < len(names) else ""
-        click.echo(f"  {', '.join(first)}{more}\n")
-    if catalog.facts.refused:
-        rows = catalog.facts.refused
-        click.secho(f"could not be read: {render.count(len(rows), 'row')}", bold=True)
-        for line in rows if not limit else rows[:limit]:
-            click.echo(f"  {line}")
-        click.echo()
-    for line in doubts.posted_spot(catalog.table):
-        click.secho("note: ", bold=True, nl=False)
-        click.echo(line + "\n")
-    total = sum(1 for p in catalog.table.prices.values() for m in p.micros if m is not None)
-    render.note(
-        f"{len(found):,} of {total:,} prices are in doubt. They are kept, and left out of choices; "
-        "`tradewind offers --all` shows them."
+    """Every price in doubt, however the others of its offer may be."""
+    selection = catalog.offers(
+        provider=provider or None, market=MARKETS, fresh_within=fresh_within, today=today
     )
+    for row, group, reason in selection.every_doubt():
+        offer = catalog.table.offer(row)
+        price = catalog.table.prices[group].price(row, group)
+        yield {
+            "kind": doubts.kind(reason),
+            "reason": doubts.explain(reason),
+            "provider": offer.provider,
+            "region": offer.region,
+            "zone": offer.zone or None,
+            "instance_type": offer.instance_type,
+            "accelerator": offer.accelerator or None,
+            "accelerator_count": offer.accelerator_count,
+            "market": group,
+            "price_usd_per_hour": usd(price.micros_hour) if price else None,
+            "as_of": price.as_of.isoformat() if price and price.as_of else None,
+            "source": price.source if price else None,
+        }
+
+
+def _report(report: Mapping[str, Any], prices: int, limit: int) -> None:
+    by_kind: dict[str, list[dict[str, Any]]] = {}
+    for entry in report["doubtful"]:
+        by_kind.setdefault(entry["kind"], []).append(entry)
+    for kind in sorted(by_kind, key=list(doubts.KINDS).index):
+        entries = by_kind[kind]
+        words = doubts.KINDS[kind]
+        _heading(words if words == kind else f"{words} ({kind})", len(entries), "price")
+        if kind in ("stale", "retired"):
+            groups = Counter((e["as_of"] or "undated", e["provider"]) for e in entries)
+            lines = [
+                f"{name:<16} {day:<12} {render.count(number, 'price')}"
+                for (day, name), number in sorted(groups.items())
+            ]
+            _lines(lines, 4 * limit)
+        else:
+            _lines([_sentence(entry) for entry in entries], limit)
+    if report["unpriced_types"]:
+        names = [f"{t['provider']} {t['instance_type']}" for t in report["unpriced_types"]]
+        _heading("sold at no known price", len(names), "type")
+        _lines(names, 2 * limit)
+    if report["refused_rows"]:
+        _heading("could not be read", len(report["refused_rows"]), "row")
+        _lines(report["refused_rows"], limit)
+    for line in report["notes"]:
+        click.secho("note: ", bold=True, nl=False)
+        click.echo(line)
+    render.note(
+        f"{len(report['doubtful']):,} of {prices:,} prices are in doubt. They are kept, and left "
+        "out of choices; `tradewind offers --all` shows them."
+    )
+
+
+def _heading(words: str, number: int, noun: str) -> None:
+    click.secho(f"{words}: {render.count(number, noun)}", bold=True)
+
+
+def _lines(lines: Sequence[str], limit: int) -> None:
+    for line in lines[: limit or None]:
+        click.echo(f"  {line}")
+    if limit and len(lines) > limit:
+        click.echo(f"  … and {len(lines) - limit:,} more; --limit 0 shows all")
+    click.echo()
+
+
+def _sentence(entry: Mapping[str, Any]) -> str:
+    price = entry["price_usd_per_hour"]
+    shown = "no price" if price is None else format_money(round(price * 1e6)) + "/h"
+    place = entry["zone"] or entry["region"]
+    what = f"{entry['provider']} {place} {entry['instance_type']}, {entry['market']}"
+    return f"{what} {shown}: {entry['reason']}"
 
 
 # -- refresh -------------------------------------------------------------------------------------
@@ -277,7 +291,7 @@ def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool
     """
     from urllib.request import getproxies
 
-    from tradewind.catalog.refresh import refresh as renew
+    from tradewind.catalog.refresh import apply, ask_all
     from tradewind.catalog.refresh.http import Http
 
     now = clock.now().replace(microsecond=0)
@@ -290,11 +304,16 @@ def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool
     )
     facts = files.load(account=False).facts
     with _bars(asked, quiet=as_json) as progress:
-        result = renew(facts, asked, http=http, env=env, now=now, progress=progress)
-    renewed = [o for o in result.outcomes if o.change]
-    if renewed:
-        files.save(result.facts, files.home() / "catalog.json.gz")
-        files.record(result.observations, files.home())
+        answers = ask_all(facts, asked, http=http, env=env, now=now, progress=progress)
+    home = files.home()
+    if all(answer.outcome.failed for answer in answers):
+        result = apply(facts, answers, now)
+    else:
+        with files.locked(home):
+            # Read afresh: somebody else may have renewed other providers meanwhile.
+            result = apply(files.load(account=False).facts, answers, now)
+            files.save(result.facts, home / "catalog.json.gz")
+        files.record(result.observations, home, now)
     if as_json:
         render.print_json([_outcome(o) for o in result.outcomes])
     else:
@@ -305,11 +324,11 @@ def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool
 
 def _sources(wanted: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]:
     """The providers to ask, and those passed over with the variable they need."""
-    from tradewind.catalog.names import nearest
+    from tradewind.catalog.names import nearest, provider_name
     from tradewind.catalog.refresh import SOURCES, source
 
     if wanted:
-        names = [PROVIDER_ALIASES.get(name.lower(), name.lower()) for name in wanted]
+        names = [provider_name(name) for name in wanted]
         for name in names:
             if name not in SOURCES:
                 close = nearest(name, SOURCES)
@@ -363,6 +382,12 @@ def _tell(outcomes: list[Any], passed_over: list[tuple[str, str]], *, renewed_at
         else:
             click.secho(f"{outcome.provider}: failed, its old rows stay", fg="red", err=True)
             click.echo(f"  {outcome.failed}".replace("\n", "\n  "), err=True)
+        if change and change.unbelieved:
+            click.secho(
+                f"  {change.unbelieved:,} offers were not listed, too many at once to be believed; "
+                "they stay as they were",
+                fg="yellow",
+            )
         for reason, number in outcome.skipped.most_common(5):
             render.note(f"  {number:,} × {reason}")
         if len(outcome.skipped) > 5:
@@ -386,6 +411,7 @@ def _outcome(outcome: Any) -> dict[str, Any]:
         "changed": change.changed if change else 0,
         "added": change.added if change else 0,
         "delisted": change.delisted if change else 0,
+        "unbelieved": change.unbelieved if change else 0,
         "skipped": dict(outcome.skipped),
     }
 
@@ -422,7 +448,9 @@ def build(folder: str, out: str | None) -> None:
         if columns.mark[row]
     )
     if marks:
-        words = ", ".join(f"{number:,} {KINDS[kind]}" for kind, number in marks.most_common())
+        words = ", ".join(
+            f"{number:,} {doubts.KINDS[kind]}" for kind, number in marks.most_common()
+        )
         render.note(f"Prices marked: {words}; `tradewind catalog doctor` says why.")
     for line in facts.refused[:20]:
         render.remark(f"refused: {line}")
@@ -477,9 +505,12 @@ def observe(
 
     catalog, now = files.load(), clock.now().replace(microsecond=0)
     known = catalog.offers(
-        provider=provider, region=region, instance_type=instance_type, zone=zone or None,
+        provider=provider,
+        region=literal(region),
+        instance_type=literal(instance_type),
+        zone=literal(zone) if zone else None,
         include_marked=True,
-    )  # fmt: skip
+    )
     if not known:
         raise NotFound(
             f"{provider} sells no {instance_type!r} in {zone or region!r}, as far as we know",
@@ -495,10 +526,10 @@ def observe(
     )  # fmt: skip
     if lasts:
         seconds = parse_duration(lasts)
-        if not seconds:
-            raise InvalidValue(f"--for {lasts}: it would expire at once")
+        if not 0 < seconds <= 30 * 86_400:
+            raise InvalidValue(f"--for {lasts}: from 1s to 30d makes sense")
         seen = replace(seen, expires_at=now + timedelta(seconds=seconds))
-    files.record([seen], files.home())
+    files.record([seen], files.home(), now)
     words = "available" if available else "no capacity"
     until = f"{seen.expires_at:%Y-%m-%d %H:%M} UTC"
     click.echo(f"{offer.instance_type} in {zone or offer.region}: {words} until {until}")

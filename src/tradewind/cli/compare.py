@@ -39,7 +39,7 @@ def command(
     """
     catalog, today = catalogs.load(), clock.today()
     compared = comparison.compare(catalog, types, region=region, today=today)
-    if plot:
+    if plot is not None:
         from tradewind.cli.plots import plot_comparison
 
         plot_comparison(catalog, compared, plot)
@@ -76,7 +76,7 @@ def command(
         for label, unit in _PER:
             lines.append((f"  {label}", _ratios([_per(c, market, unit) for c in compared])))
     spot = [_discount(c) for c in compared]
-    lines += [("", [" " if any(spot) else ""] * len(compared)), ("spot saves", spot)]
+    lines += [("", [" " if any(spot) else ""] * len(compared)), ("spot saves (median place)", spot)]
     render.facts([c.name for c in compared], lines)
 
 
@@ -120,12 +120,12 @@ def _where(c: Compared, market: Any, today: Any) -> str:
     if market not in c.best:
         return ""
     offer, price = c.best[market]
-    return f"{place(offer)}, {age(price, today)}"
+    parts = [place(offer), price.term, age(price, today)]
+    return ", ".join(part for part in parts if part)
 
 
 def _discount(c: Compared) -> str:
-    on_demand, spot = c.micros("on_demand"), c.micros("spot")
-    return f"{1 - spot / on_demand:.0%}" if on_demand and spot else ""
+    return "" if c.spot_saves is None else f"{c.spot_saves:.0%}"
 
 
 def _document(c: Compared) -> dict[str, Any]:
@@ -135,6 +135,7 @@ def _document(c: Compared) -> dict[str, Any]:
             "usd_per_hour": usd(price.micros_hour),
             "region": offer.region,
             "zone": offer.zone or None,
+            "term": price.term or None,
             "as_of": price.as_of.isoformat() if price.as_of else None,
             "source": price.source,
             "median_region_usd_per_hour": usd(round(c.median_micros[market])),
@@ -162,5 +163,6 @@ def _document(c: Compared) -> dict[str, Any]:
         "memory_gb": c.offer.memory_gb,
         "local_nvme_gb": c.offer.local_nvme_gb,
         "regions": c.regions,
+        "spot_saves": None if c.spot_saves is None else round(c.spot_saves, 4),
         "prices": prices,
     }

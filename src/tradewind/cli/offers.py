@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind import catalog as catalogs
 from tradewind import clock
+from tradewind.catalog import doubts
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.query import FRESH_WITHIN_DAYS, SORTS, Selection
 from tradewind.catalog.table import PRICE_GROUPS
 from tradewind.cli import render
 from tradewind.cli.render import Column
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.model import Offer, Price
-from tradewind.units import parse_count, parse_duration, usd
+from tradewind.model import MARKETS, Offer, Price
+from tradewind.units import parse_duration, usd
 
-KINDS = {
-    "stale": "stale",
-    "retired": "no longer sold",
-    "zero": "priced at zero",
-    "missing": "without any price",
-    "low": "absurdly cheap",
-    "high": "absurdly dear",
-    "spot-dear": "spot not below on-demand",
-    "placeholder": "with a placeholder price",
-    "undated": "undated",
-    "future": "dated in the future",
-    "quota": "over your quota",
-}
+if TYPE_CHECKING:
+    from rich.text import Text
+
 _UNIT = {
     "accelerator-hour": "$/acc-h",
     "hour": "$/h",
@@ -130,7 +121,9 @@ def command(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
-    wanted = ([accelerator] if accelerator else []) + list(named)
+    if chart and plot is None:
+        raise click.UsageError("--chart says what --plot draws; there is no --plot")
+    wanted = ([] if accelerator is None else [accelerator]) + list(named)
     filters: dict[str, Any] = {
         "accelerator": wanted or None,
         "count": None if count is None else _count(count),
@@ -144,7 +137,7 @@ def command(
     selection = catalog.offers(**filters, today=today)
     if in_stock:
         selection = _in_stock(catalog, selection)
-    if plot:
+    if plot is not None:
         from tradewind.cli.plots import plot_offers
 
         plot_offers(catalog, selection, plot, chart)
@@ -170,7 +163,7 @@ def _count(text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        number = parse_count(text, noun="accelerators")
+        number = -1
     if not 0 <= number < 1e6:
         raise InvalidValue(f"--count {text}: not a number of accelerators", hint="for example 8")
     return number
@@ -191,9 +184,10 @@ def _stock(catalog: Catalog, offer: Offer, price: Price) -> bool | None:
 
 
 def _table(catalog: Catalog, selection: Selection, limit: int, today: date) -> None:
-    from rich.text import Text
-
     sort = selection.query.sort
+    shown = [(selection[i], selection.price(i)) for i in range(min(limit, len(selection)))]
+    # The price by which a row was chosen must not be the one that finds no room.
+    keep = dict.fromkeys(MARKETS, 5) | {price.market: 10 for _, price in shown}
     columns = [
         Column("PROVIDER", keep=9),
         Column("REGION, ZONE", keep=8, grow=True),
@@ -202,44 +196,48 @@ def _table(catalog: Catalog, selection: Selection, limit: int, today: date) -> N
         Column("GB", right=True, keep=4),
         Column("vCPU", right=True, keep=3),
         Column("RAM GB", right=True, keep=3),
-        Column("ON-DEMAND", right=True, keep=7),
-        Column("SPOT", right=True, keep=7),
-        Column("RESERVED", right=True, keep=5),
-        Column(_UNIT[sort], right=True, keep=9) if sort != "hour" else Column(""),
+        Column("ON-DEMAND", right=True, keep=keep["on_demand"]),
+        Column("SPOT", right=True, keep=keep["spot"]),
+        Column("RESERVED", right=True, keep=keep["reserved"]),
+        Column(_UNIT[sort], right=True, keep=7) if sort != "hour" else Column(""),
         Column("AGE", right=True, keep=5),
         Column("STOCK", keep=4),
     ]
     rows = []
-    for i in range(min(limit, len(selection))):
-        offer, chosen = selection[i], selection.price(i)
-
-        def priced(price: Price | None, chosen: Price = chosen) -> Text:
-            if price is None:
-                return Text("")
-            if price.mark:
-                return Text(f"{render.money(price.micros_hour)}?", style="dim")
-            return Text(render.money(price.micros_hour), style="bold" if price == chosen else "")
-
-        measure = selection.measures[i]
+    for (offer, chosen), measure in zip(shown, selection.measures, strict=False):
         stock = _stock(catalog, offer, chosen)
+        memory = offer.accelerator_memory_gb
+        if memory is not None and offer.accelerator_count < 1:
+            memory *= offer.accelerator_count  # of the slice
         rows.append(
             [
                 offer.provider,
                 place(offer),
                 offer.instance_type,
                 accelerators(offer),
-                render.number(offer.accelerator_memory_gb),
+                render.number(memory),
                 render.number(offer.vcpus),
                 render.number(offer.memory_gb),
-                priced(offer.on_demand),
-                priced(offer.spot),
-                priced(offer.reserved),
+                *(_price(offer.price(market), chosen) for market in MARKETS),
                 render.money(measure) if sort != "hour" else "",
                 age(chosen, today),
                 {True: "yes", False: "no", None: ""}[stock],
             ]
         )
     render.table(columns, rows)
+
+
+def _price(price: Price | None, chosen: Price) -> Text:
+    """Bold if the row was chosen by it, with a `?` if it is in doubt, with its term if reserved."""
+    from rich.text import Text
+
+    if price is None:
+        return Text("")
+    words = " ".join(filter(None, (render.money(price.micros_hour), price.term)))
+    if price.mark:
+        return Text(f"{words}?", style="dim")
+    same = (price.market, price.micros_hour) == (chosen.market, chosen.micros_hour)
+    return Text(words, style="bold" if same else "")
 
 
 def place(offer: Offer) -> str:
@@ -262,7 +260,8 @@ def age(price: Price, today: date) -> str:
 def _notes(selection: Selection, limit: int, fresh_within: str | None) -> None:
     shown = min(limit, len(selection))
     more = f"; --limit 0 shows all {len(selection):,}" if shown < len(selection) else ""
-    render.note(f"\n{render.count(shown, 'offer')} shown, dollars per hour{more}.")
+    doubt = " A ? is a price in doubt." if selection.query.include_marked else ""
+    render.note(f"\n{render.count(shown, 'offer')} shown, dollars per hour{more}.{doubt}")
     if selection.left_out:
         render.note(_left_out(selection, fresh_within))
 
@@ -271,9 +270,10 @@ def _left_out(selection: Selection, fresh_within: str | None) -> str:
     days = parse_duration(fresh_within) // 86_400 if fresh_within else FRESH_WITHIN_DAYS
     parts = []
     for kind, number in selection.left_out.most_common():
-        words = KINDS.get(kind, kind) + (f" (over {days} days old)" if kind == "stale" else "")
+        words = doubts.KINDS[kind] + (f" (over {days} days old)" if kind == "stale" else "")
         parts.append(f"{number:,} {words}")
-    return f"Left out: {', '.join(parts)}. --all shows them, `tradewind catalog doctor` says why."
+    shown = "" if selection.query.include_marked else "--all shows them, "
+    return f"Left out: {', '.join(parts)}. {shown}`tradewind catalog doctor` says why."
 
 
 def _nothing(
@@ -291,17 +291,38 @@ def _nothing(
         "instance_type": "--type", "market": "--market", "max_price": "--max-price",
     }  # fmt: skip
     hints: list[str] = []
-    if in_stock and not hints:
+    if in_stock:
         hints.append("nothing matching was seen in stock lately; leave out --in-stock")
+    counts = _other_counts(catalog, filters, today)
+    if counts:
+        hints.append(f"it is sold in machines with {counts}")
+    for name, words in options.items():
+        if filters.get(name) is None or in_stock or (counts and name in ("accelerator", "count")):
+            continue
+        found = catalog.offers(**{**filters, name: None}, today=today)
+        if found:
+            hints.append(f"without {words} there are {len(found):,}")
+        if found and name == "region":
+            asked = [pattern.strip("*?").lower() for pattern in filters["region"]]
+            regions = sorted(
+                set(found.values("region")),
+                key=lambda region: (not any(a in region.lower() for a in asked), region),
+            )
+            more = " …" if len(regions) > 8 else ""
+            hints[-1] += f" ({', '.join(regions[:8])}{more})"
     if selection.left_out:
         hints.append(_left_out(selection, fresh_within))
-    else:
-        for name, words in options.items():
-            if filters.get(name) is not None:
-                found = len(catalog.offers(**{**filters, name: None}, today=today))
-                if found:
-                    hints.append(f"without {words} there are {found:,}")
     return NotFound("no offer matches", hint="; ".join(hints) or "see `tradewind offers --help`")
+
+
+def _other_counts(catalog: Catalog, filters: Mapping[str, Any], today: date) -> str:
+    """The counts in which the accelerators asked for are sold, where the one asked for is not."""
+    names = [catalog.names.resolve(n) for n in filters["accelerator"] or () if n != "none"]
+    if not names or (filters["count"] is None and not any(match.count for match in names)):
+        return ""
+    any_count = {"accelerator": [n for match in names for n in match.names], "count": None}
+    found = catalog.offers(**{**filters, **any_count}, today=today)
+    return ", ".join(f"{count:g}" for count in sorted(set(found.values("accelerator_count"))))
 
 
 # -- machine-readable ----------------------------------------------------------------------------
@@ -362,8 +383,7 @@ def _group(price: Price) -> str:
 _CSV = (
     "provider", "region", "zone", "instance_type", "accelerator", "accelerator_count",
     "accelerator_memory_gb", "vcpus", "memory_gb", "local_nvme_gb", "network_gbps",
-    "on_demand_usd_per_hour", "spot_usd_per_hour", "reserved_1y_usd_per_hour",
-    "reserved_3y_usd_per_hour", "market", "price_usd_per_hour", "usd_per_accelerator_hour",
-    "usd_per_pflop_hour", "usd_per_gb_hour", "source", "as_of", "age_days", "in_stock", "own",
-    "marks",
+    *(f"{group}_usd_per_hour" for group in PRICE_GROUPS),
+    "market", "price_usd_per_hour", "usd_per_accelerator_hour", "usd_per_pflop_hour",
+    "usd_per_gb_hour", "source", "as_of", "age_days", "in_stock", "own", "marks",
 )  # fmt: skip

@@ -29,7 +29,7 @@ def plot_offers(catalog: Catalog, selection: Selection, file: str, chart: str | 
     if page:
         charts.append(pictures.timeline.data(catalog.accelerators, selection))
     subject = " and ".join(sorted(names)) if 0 < len(names) <= 2 else "accelerators"
-    _draw(catalog, charts, file, f"What {subject} cost")
+    _draw(catalog, charts, file, f"Prices of {subject}")
 
 
 def plot_timeline(catalog: Catalog, names: Sequence[str], file: str, today: date) -> None:
@@ -43,7 +43,7 @@ def plot_comparison(catalog: Catalog, compared: Sequence[Compared], file: str) -
         ComparedType(
             name=c.name,
             provider=c.offer.provider,
-            region=c.offer.region,
+            region=_places(c),
             on_demand_micros_hour=_whole(c.micros("on_demand")),
             spot_micros_hour=_whole(c.micros("spot")),
             micros_accelerator_hour=_whole(c.per("on_demand", c.offer.accelerator_count)),
@@ -57,6 +57,14 @@ def plot_comparison(catalog: Catalog, compared: Sequence[Compared], file: str) -
     prices = Provenance.of(price for c in compared for _, price in c.best.values())
     title = " against ".join(row.name for row in rows) if len(rows) <= 3 else "Instance types"
     _draw(catalog, [pictures.comparison.data(rows, prices)], file, title)
+
+
+def _places(c: Compared) -> str:
+    """Where the prices are from: the cheapest region of each market."""
+    places = {m: c.best[m][0].region for m in ("on_demand", "spot") if m in c.best}
+    if len(set(places.values())) == 1:
+        return next(iter(places.values()))
+    return ", ".join(f"{m.replace('_', '-')} in {region}" for m, region in places.items())
 
 
 def _draw(catalog: Catalog, charts: Sequence[Chart], file: str, title: str) -> None:

@@ -39,9 +39,16 @@ class Column:
 def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # it is called while the error is handled; run() knows what to do
+
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or os.environ.get("COLUMNS") else _PIPE_WIDTH
-    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() and int(told) else None
+    if width is None and not stream.isatty():
+        width = _PIPE_WIDTH
+    return Plain(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
@@ -108,7 +115,13 @@ def print_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow({k: json.dumps(v) if isinstance(v, list) else v for k, v in row.items()})
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def money(micros: float | None, *, digits: int = 2) -> str:

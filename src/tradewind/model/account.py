@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 class Scope:
     """Which offers a line of the account file speaks of. Globs; empty means every one."""
 
+    line: int = 0
     provider: str = ""
     region: str = ""
     zone: str = ""
     instance_type: str = ""
     accelerators: tuple[str, ...] = ()
+    count: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

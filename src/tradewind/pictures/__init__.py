@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.errors import InvalidValue, NoAccess, NotFound
 from tradewind.pictures import comparison, matrix, regions, timeline
 from tradewind.pictures.chart import Chart, Provenance, Table
 from tradewind.pictures.comparison import ComparedType
@@ -54,6 +54,8 @@ def draw(charts: Sequence[Chart], path: Path, *, title: str, note: str) -> None:
             + (f"{ending} is not known" if ending else "the name has no ending"),
             hint=f"let the name end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}",
         )
+    if not path.parent.is_dir():
+        raise NoAccess(f"{path.parent} is not a folder", hint="make it first")
     if not charts:
         raise NotFound("there is no chart to draw", hint="ask for at least one")
 

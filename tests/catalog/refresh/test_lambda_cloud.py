@@ -90,10 +90,14 @@ def test_a_type_that_is_new(server: LocalHttp, gpu: str, accelerator: str) -> No
 
 
 def test_a_machine_without_a_gpu_is_renewed_not_collected(server: LocalHttp) -> None:
-    server.on(PATH, types(entry("cpu_4x_general", 20, 0, "N/A", vcpus=4, memory_gib=16)))
-    (listing, _), _ = ask(SOURCE, server, ENV)
+    ours, other = (
+        entry(name, 20, 0, "N/A", vcpus=4, memory_gib=16) for name in ("cpu_4x_general", "cpu_9x")
+    )
+    server.on(PATH, types(ours, other))
+    (listing, everywhere), skipped = ask(SOURCE, server, ENV)
     assert (listing.accelerator, listing.accelerator_count, listing.on_demand) == ("", 0, 200_000)
-    assert listing.only_known
+    assert listing.instance_type == everywhere.instance_type == "cpu_4x_general"
+    assert skipped == {"CPU-only type": 1}
 
 
 @pytest.mark.parametrize(
@@ -135,13 +139,12 @@ def test_hardware_that_is_no_number_is_not_told(server: LocalHttp) -> None:
     ("answer", "says"),
     [
         (Reply(types(entry()), cut=40), "instance-types"),
-        (Reply(types(entry()), delay_s=0.7), "timed out"),
         ("<html>", "not JSON"),
         ([], "answer: expected dict"),
         ({"types": {}}, "answer.data: expected dict, got None"),
         ({"data": {"gpu_1x_a10": []}}, "data.gpu_1x_a10: expected dict"),
         (types(entry(cents=None)), "price_cents_per_hour: expected int, got None"),
-        ({"data": {}}, "no machine that we know"),
+        ({"data": {}}, "listed nothing that we know"),
     ],
 )
 def test_an_answer_that_cannot_be_used(server: LocalHttp, answer: Any, says: str) -> None:

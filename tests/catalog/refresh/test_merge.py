@@ -13,7 +13,14 @@ from tradewind.units import Micros
 
 
 def source(*, complete: bool = False, markets: tuple[Market, ...] = ("on_demand",)) -> Source:
-    return Source("aws", "http://x", lambda context: iter(()), "live list", markets, (), complete)
+    return Source(
+        provider="aws",
+        url="http://x",
+        fetch=lambda context: iter(()),
+        describes="live list",
+        markets=markets,
+        complete=complete,
+    )
 
 
 def listing(**fields: Any) -> Listing:
@@ -27,7 +34,8 @@ def listing(**fields: Any) -> Listing:
 
 
 def merged(rows: list[Row], *listings: Listing, **how: Any) -> tuple[list[Row], Change]:
-    return merge(rows, listings, source(**how), REAL.accelerators, TODAY)
+    known = REAL.instance_types("aws")
+    return merge(rows, listings, source(**how), REAL.accelerators, known, TODAY)
 
 
 OLD = [
@@ -65,6 +73,19 @@ def test_new_things_are_added_with_what_is_known() -> None:
     assert change == Change(1, 1, 1, 0)
 
 
+def test_a_new_row_takes_from_its_type_what_the_listing_does_not_tell() -> None:
+    known = REAL.instance_types("aws")["p5.48xlarge"]
+    told = {"instance_type": "p5.48xlarge", "region": "mars-1", "on_demand": Micros(9)}
+    (bare,), _ = merged([], listing(**told))
+    names = ("vcpus", "memory_gb", "local_nvme_gb", "network_gbps")
+    assert [bare[name] for name in names] == [getattr(known, name) for name in names]
+    assert None not in [bare[name] for name in names]
+    assert bare["accelerator_memory_gb"] == REAL.accelerators["H100-SXM"].memory_gb
+    (exact,), _ = merged([], listing(vcpus=1, accelerator_memory_gb=2, **told))
+    assert (exact["vcpus"], exact["accelerator_memory_gb"]) == (1, 2)
+    assert exact["memory_gb"] == known.memory_gb
+
+
 def test_a_wide_listing_makes_no_row_beside_the_zones_of_a_narrow_one() -> None:
     rows, change = merged(
         [], listing(on_demand=Micros(9)), listing(zone="a", spot=Micros(3)), markets=("spot",)
@@ -95,6 +116,17 @@ def test_a_list_without_cpu_machines_says_nothing_of_them() -> None:
     rows, change = merged([*OLD, cpu], gpu, other, complete=True)
     assert change.delisted == 1
     assert "m5" not in {r["instance_type"] for r in rows}
+
+
+def test_a_list_that_lacks_most_is_not_believed() -> None:
+    many = [row(instance_type=f"t{n}", on_demand=5) for n in range(10)]
+    few = [listing(instance_type=f"t{n}", on_demand=Micros(6)) for n in range(4)]
+    rows, change = merged(many, *few, complete=True)
+    assert (len(rows), change.delisted, change.unbelieved, change.renewed) == (10, 0, 6, 4)
+    assert rows[9]["on_demand"] == 5_000_000
+    most = [listing(instance_type=f"t{n}", on_demand=Micros(6)) for n in range(5)]
+    rows, change = merged(many, *most, complete=True)
+    assert (len(rows), change.delisted, change.unbelieved) == (5, 5, 0)
 
 
 def test_what_had_no_price_before_is_not_called_delisted() -> None:

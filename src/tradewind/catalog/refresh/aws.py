@@ -7,7 +7,9 @@ Local zones and Wavelength zones stand among the regions; they, China (CNY) and 
 (EUR) are left out. Of the records we keep plain Linux on shared hardware, in use: one type also has
 rows for dedicated tenancy, other systems, preinstalled SQL Server, unused reservations
 (CapacityStatus) and other ways of buying (MarketOption). Reserved prices are those of standard
-instances with no upfront payment, where the hourly price is all there is to pay.
+instances with no upfront payment, where the hourly price is all there is to pay. Of EC2's hundreds
+of CPU-only types those that we know are renewed, with one row a region and the median of its zones
+as the spot price. Not `complete`: a region whose download broke has not stopped selling.
 
 Spot: `ec2.DescribeSpotPriceHistory` per region through boto3 (extra `aws`). Zone names (us-east-1a)
 differ from account to account, so prices are kept by zone id (use1-az1). Without boto3 or keys the
@@ -18,25 +20,19 @@ from __future__ import annotations
 
 import csv
 import re
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-# CPU-only machines that the catalog carries. They have one row a region, with the median of the
-# zones as the spot price; EC2 has hundreds more that nobody here asks for.
-_CPU_TYPES = (
-    "c7g.4xlarge", "c7i.2xlarge", "c7i.4xlarge", "c7i.8xlarge", "c7i.24xlarge", "i4i.4xlarge",
-    "m7g.xlarge", "m7g.4xlarge", "m7i.large", "m7i.xlarge", "m7i.2xlarge", "m7i.4xlarge",
-    "m7i.8xlarge", "r7i.4xlarge",
-)  # fmt: skip
 _COLUMNS = (
     "TermType", "Unit", "PricePerUnit", "Currency", "LeaseContractLength", "PurchaseOption",
     "OfferingClass", "Location Type", "Instance Type", "vCPU", "Memory", "Tenancy",
@@ -96,7 +92,7 @@ def fetch(context: Context) -> Iterator[Listing]:
         name: _Machine(kind.accelerator, kind.accelerator_count, kind.vcpus, kind.memory_gb)
         for name, kind in context.known.items()
         if kind.status != "retired"
-    } | {name: _Machine("", 0) for name in _CPU_TYPES}
+    }
     sold: dict[str, dict[str, _Machine]] = {}
     failures: list[SourceFailed] = []
     for number, region in enumerate(regions, start=1):
@@ -144,20 +140,21 @@ def _price_list(context: Context, region: str) -> dict[str, _Machine]:
     """What is sold in `region`, by type."""
     url = f"{context.url}/offers/v1.0/aws/AmazonEC2/current/{region}/index.csv"
     sold: dict[str, _Machine] = {}
-    for row in _rows(context.http.lines(url), url):
-        if row["Region Code"] != region or any(row[c] not in kept for c, kept in _KEPT.items()):
-            continue
-        price_of = _market(row)
-        name = row["Instance Type"]
-        machine = sold.get(name) or (_machine(context, name, row) if price_of else None)
-        if not price_of or not machine:
-            continue
-        micros = _price(context, row["PricePerUnit"], "list price")
-        if not micros:
-            continue
-        if machine.prices.setdefault(price_of, micros) != micros:
-            context.skip(f"two {price_of} prices for one type in one region: the first is kept")
-        sold[name] = machine
+    with closing(context.http.lines(url)) as lines:
+        for row in _rows(lines, url):
+            if row["Region Code"] != region or any(row[c] not in kept for c, kept in _KEPT.items()):
+                continue
+            price_of = _market(row)
+            name = row["Instance Type"]
+            machine = sold.get(name) or (_machine(context, name, row) if price_of else None)
+            if not price_of or not machine:
+                continue
+            micros = _price(context, row["PricePerUnit"], "list price")
+            if not micros:
+                continue
+            if machine.prices.setdefault(price_of, micros) != micros:
+                context.skip(f"two {price_of} prices for one type in one region: the first is kept")
+            sold[name] = machine
     return sold
 
 
@@ -218,14 +215,16 @@ def _machine(context: Context, name: str, row: Mapping[str, str]) -> _Machine | 
             context.skip(f"{name}: we have it as no longer sold")
             return None
         return _Machine(known.accelerator, known.accelerator_count, vcpus, memory)
-    if name in _CPU_TYPES:
-        return _Machine("", 0, vcpus, memory)
     gpus = _number(row["GPU"]) or 0
     family = name.partition(".")[0]
-    sizes = [k for n, k in context.known.items() if n.partition(".")[0] == family]
+    sizes = [
+        kind
+        for known_name, kind in context.known.items()
+        if known_name.partition(".")[0] == family and kind.accelerator
+    ]
     if not gpus:
         # Trainium and Inferentia are not counted in this column; other types have nothing for us.
-        if any(kind.accelerator for kind in sizes):
+        if sizes:
             context.skip(f"a new size, {name}, whose accelerators the price list does not count")
         return None
     if any(kind.accelerator_count % 1 for kind in sizes):
@@ -244,13 +243,12 @@ def _machine(context: Context, name: str, row: Mapping[str, str]) -> _Machine | 
 
 def _price(context: Context, text: str, what: str) -> Micros | None:
     try:
-        micros = micros_from_usd(text)
-    except InvalidValue:
+        micros = as_price(text, what, kind=str)
+    except SourceFailed:
         context.skip(f"{what} {text!r} is not a number")
         return None
-    if micros <= 0:
+    if micros is None:
         context.skip(f"{what} is zero: not sold this way")
-        return None
     return micros
 
 
@@ -296,7 +294,8 @@ def _spot(context: Context, machines_in: Mapping[str, Mapping[str, _Machine]]) -
                     connect_timeout=10, retries={"mode": "standard", "total_max_attempts": 4}
                 ),
             )
-            yield from _spot_in(context, client, region, machines)
+            with closing(client):
+                yield from _spot_in(context, client, region, machines)
         except ClientError as error:
             # AuthFailure is also what a region answers that the account has not switched on.
             code = error.response.get("Error", {}).get("Code", "error")

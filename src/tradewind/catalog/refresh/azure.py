@@ -7,7 +7,7 @@
 
 Two questions cover what we list, over all regions at once: the N series, which is every machine
 with an accelerator, and the CPU-only sizes we know. Rows tell nothing of the hardware, so a size we
-do not know is counted and left out.
+do not know is counted and left out. Not `complete`: one malformed row must not take a size away.
 
 Traps. A reservation is the total of its term under the unit "1 Hour". Windows hides as "Srs Win".
 Rows of the past and of the future come too, and some whose time ends before it begins, mostly at
@@ -17,13 +17,12 @@ placeholder prices. Several meters may price one size; the primary one wins, the
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, each, need
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 _MACHINES = "serviceName eq 'Virtual Machines'"
 _HOURS = {"1 Year": ("reserved_1y", 8_760), "3 Years": ("reserved_3y", 26_280)}
@@ -36,20 +35,11 @@ _Rank = tuple[bool, str, Micros]
 
 def fetch(context: Context) -> Iterator[Listing]:
     found: dict[tuple[str, str], dict[str, _Rank]] = {}
-    problem = SourceFailed(
-        "no row of Azure's price list could be used",
-        hint="the source may have changed its format; the old prices stay in place",
-    )
-    for page, items in enumerate(_pages(context), start=1):
-        for item in items:
-            try:
-                _sort_in(context, item, found)
-            except SourceFailed as error:  # one odd row among thousands does not cost us the rest
-                problem = error
-                context.skip("malformed row")
-        context.progress(page, None)
-    if not found:
-        raise problem
+    for place, market, rank in each(
+        context, _rows(context), lambda row: _ranked(context, row), called="row"
+    ):
+        prices = found.setdefault(place, {})
+        prices[market] = max(rank, prices.get(market, rank))
     for (size, region), prices in found.items():
         known = context.known[size]
         price = {market: rank[-1] for market, rank in prices.items()}
@@ -63,6 +53,12 @@ def fetch(context: Context) -> Iterator[Listing]:
             reserved_1y=price.get("reserved_1y"),
             reserved_3y=price.get("reserved_3y"),
         )
+
+
+def _rows(context: Context) -> Iterator[Any]:
+    for page, items in enumerate(_pages(context), start=1):
+        yield from items
+        context.progress(page, None)
 
 
 def _pages(context: Context) -> Iterator[list[Any]]:
@@ -89,7 +85,8 @@ def _follow(context: Context, wanted: str) -> Iterator[list[Any]]:
         query = urlsplit(need(answer.get("NextPageLink") or "", str, "answer.NextPageLink")).query
 
 
-def _sort_in(context: Context, item: Any, found: dict[tuple[str, str], dict[str, _Rank]]) -> None:
+def _ranked(context: Context, item: Any) -> Iterator[tuple[tuple[str, str], str, _Rank]]:
+    """Size and region, market and price of a row, if it is one for us."""
     row = need(item, dict, "answer.Items[]")
     size, region = row.get("armSkuName"), row.get("armRegionName")
     if not isinstance(size, str) or not isinstance(region, str) or not size or not region:
@@ -103,13 +100,12 @@ def _sort_in(context: Context, item: Any, found: dict[tuple[str, str], dict[str,
         if term not in _HOURS:
             return context.skip(f"reserved for {term}")
         market, hours = _HOURS[term]
-    price = _hourly(row.get("retailPrice"), hours, f"answer.Items[] {size}.retailPrice")
-    if price <= 0:
+    where = f"answer.Items[] {size}.retailPrice"
+    price = as_price(row.get("retailPrice"), where, hours=hours)
+    if price is None:
         return context.skip("price of zero")
     rank = (row.get("isPrimaryMeterRegion") is True, str(row.get("effectiveStartDate")), price)
-    prices = found.setdefault((size, region.lower()), {})
-    prices[market] = max(rank, prices.get(market, rank))
-    return None
+    yield (size, region.lower()), market, rank
 
 
 def _unwanted(context: Context, row: dict[str, Any], size: str) -> str:
@@ -133,13 +129,6 @@ def _unwanted(context: Context, row: dict[str, Any], size: str) -> str:
         "not in force today": not start <= context.today.isoformat() <= end,
     }
     return next((reason for reason, true in reasons.items() if true), "")
-
-
-def _hourly(value: Any, hours: int, where: str) -> Micros:
-    try:
-        return micros_from_usd(Decimal(str(need(value, (int, float), where))) / hours)
-    except InvalidValue:
-        raise SourceFailed(f"{where}: {value!r} is not a price") from None
 
 
 SOURCE = Source(

@@ -5,8 +5,9 @@
 {"count", "model": "nvidia_h100", "vram": {"amount" (of all GPUs), "unit": "gib"}}}], "links":
 {"pages": {"next"}}}`. The next link only tells that there is another page: we count them ourselves.
 
-The answer is what this account may buy, so a size that is missing may still be sold to others.
-Spot is a size of its own, `gpu-…-spot`. A size with no region at all is sold out everywhere.
+The answer is what this account may buy, so a size that is missing may still be sold to others:
+not `complete`. Spot is a size of its own, `gpu-…-spot`. A size with no region at all is sold out
+everywhere. CPU-only sizes that we know are renewed; the hundreds of others are not collected.
 """
 
 from __future__ import annotations
@@ -14,58 +15,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import (
+    NUMBER,
+    Context,
+    Listing,
+    Source,
+    as_price,
+    each,
+    need,
+)
+from tradewind.errors import SourceFailed
 
 _MOST_PAGES = 20
 
 
 def fetch(context: Context) -> Iterator[Listing]:
-    usable = 0
-    problem = SourceFailed(
-        "DigitalOcean lists no size that we can use",
-        hint="an account sees GPU Droplets only once it may buy them",
-    )
-    for done, size in enumerate(_sizes(context), start=1):
-        context.progress(done, None)
-        try:
-            listings = list(_listings(context, size))
-        except SourceFailed as error:  # one odd size does not cost us the rest
-            problem = error
-            context.skip("malformed size")
-            continue
-        usable += len(listings)
-        yield from listings
-    if not usable:
-        raise problem
+    yield from each(context, _sizes(context), lambda size: _listings(context, size), called="size")
 
 
 def _sizes(context: Context) -> Iterator[Any]:
     for page in range(1, _MOST_PAGES + 1):
-        answer = need(_ask(context, page), dict, "answer")
+        answer = need(
+            context.http.get_json(
+                f"{context.url}/v2/sizes",
+                query={"per_page": 200, "page": page},
+                headers=context.bearer("DIGITALOCEAN_TOKEN"),
+            ),
+            dict,
+            "answer",
+        )
+        context.progress(page, None)
         yield from need(answer.get("sizes"), list, "answer.sizes")
         links = need(answer.get("links") or {}, dict, "answer.links")
         pages = need(links.get("pages") or {}, dict, "answer.links.pages")
         if not pages.get("next"):
             return
     raise SourceFailed(f"the sizes do not end (after {_MOST_PAGES} pages)")
-
-
-def _ask(context: Context, page: int) -> Any:
-    try:
-        return context.http.get_json(
-            f"{context.url}/v2/sizes",
-            query={"per_page": 200, "page": page},
-            headers={"authorization": f"Bearer {context.env['DIGITALOCEAN_TOKEN'].strip()}"},
-        )
-    except SourceFailed as error:
-        if "HTTP 401" in error.message or "HTTP 403" in error.message:
-            raise SourceFailed(
-                error.message,
-                hint="check DIGITALOCEAN_TOKEN; it needs the scopes sizes:read and regions:read",
-            ) from None
-        raise
 
 
 def _listings(context: Context, entry: Any) -> Iterator[Listing]:
@@ -77,8 +62,8 @@ def _listings(context: Context, entry: Any) -> Iterator[Listing]:
         return
     if size.get("available") is False:
         return context.skip("closed to new Droplets")
-    price = _price(size.get("price_hourly"), f"{where}.price_hourly")
-    if price <= 0:
+    price = as_price(size.get("price_hourly"), f"{where}.price_hourly")
+    if price is None:
         return context.skip("price of zero")
     spot = slug.endswith("-spot")
     regions = need(size.get("regions"), list, f"{where}.regions")
@@ -108,23 +93,16 @@ def _accelerator(
         return known.accelerator, known.accelerator_count
     info = need(size.get("gpu_info") or {}, dict, f"{where}.gpu_info")
     if not info:
-        return None  # a CPU-only size we have no row for: not worth counting, there are hundreds
+        return None
     count = need(info.get("count"), int, f"{where}.gpu_info.count")
     model = need(info.get("model"), str, f"{where}.gpu_info.model")
     vram = need(info.get("vram") or {}, dict, f"{where}.gpu_info.vram")
-    memory = need(vram.get("amount") or 0, (int, float), f"{where}.gpu_info.vram.amount")
+    memory = need(vram.get("amount") or 0, NUMBER, f"{where}.gpu_info.vram.amount")
     name = context.names.canonical(model, memory / count if count > 0 else None)
     if count <= 0 or name is None:
         context.skip(f"unknown accelerator {model!r}")
         return None
     return name, count
-
-
-def _price(value: Any, where: str) -> Micros:
-    try:
-        return micros_from_usd(need(value, (int, float), where))
-    except InvalidValue as error:
-        raise SourceFailed(f"{where}: {error.message}") from None
 
 
 SOURCE = Source(
@@ -134,4 +112,5 @@ SOURCE = Source(
     describes="DigitalOcean API v2 sizes",
     markets=("on_demand", "spot"),
     credentials=("DIGITALOCEAN_TOKEN",),
+    key_needs="it needs the scopes sizes:read and regions:read",
 )

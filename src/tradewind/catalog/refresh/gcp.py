@@ -8,7 +8,9 @@
 Which SKU is which part, and which parts a machine has: gcp_machines.py. A machine is listed in a
 region only with all its parts; without one of them it keeps its old price, and we say what was
 missing. Memory is per GiB or per GB as the SKU says, local SSD per month (730 hours, as Google
-bills). The list prices regions, it does not say which zones have the machine: zone stays open.
+bills). The list prices regions, it does not say which zones have the machine: zone stays open. It
+also prices regions where a type is not sold: known rows are renewed, none is added, and what is not
+listed may yet be sold, hence not `complete`.
 TPUs v2 to v4 are in a service of their own, the newer ones among the machines.
 """
 
@@ -51,11 +53,6 @@ def fetch(context: Context) -> Iterator[Listing]:
     for service in _SERVICES:
         for sku in _skus(context, service):
             _take(context, sku, prices)
-    if not prices:
-        raise SourceFailed(
-            f"{context.url}: none of the SKUs is a part of a machine that we know",
-            hint="the source may have changed its descriptions; the old prices stay in place",
-        )
     for machine in gcp_machines.machines(context.known.values()):
         billed = gcp_machines.parts(machine)
         if isinstance(billed, str):
@@ -70,13 +67,13 @@ def fetch(context: Context) -> Iterator[Listing]:
 def _skus(context: Context, service: str) -> Iterator[dict[str, Any]]:
     url = f"{context.url}/v1/services/{service}/skus"
     # In a header, where Google takes it too, the key stays out of the logs of proxies.
-    headers = {"x-goog-api-key": context.env["GOOGLE_API_KEY"]}
+    headers = {"x-goog-api-key": context.key("GOOGLE_API_KEY")}
     token = ""
     for number in range(1, _MOST_PAGES + 1):
         query: dict[str, str | int] = {"pageSize": _PAGE_SIZE}
         if token:
             query["pageToken"] = token
-        page = need(_get(context, url, query, headers), dict, "answer")
+        page = need(context.http.get_json(url, query=query, headers=headers), dict, "answer")
         skus = need(page.get("skus", []), list, "answer.skus")
         if not skus and number == 1:
             raise SourceFailed(f"{url}: there are no SKUs")
@@ -88,18 +85,6 @@ def _skus(context: Context, service: str) -> Iterator[dict[str, Any]]:
         if token == before:
             raise SourceFailed(f"{url}: page {number} names itself as the next page")
     raise SourceFailed(f"{url}: more than {_MOST_PAGES} pages")
-
-
-def _get(
-    context: Context, url: str, query: Mapping[str, str | int], headers: Mapping[str, str]
-) -> Any:
-    try:
-        return context.http.get_json(url, query=query, headers=headers)
-    except SourceFailed as error:
-        # Google answers 400 to a key that it does not know, and 403 to one without the API.
-        if any(f"HTTP {status}" in error.message for status in (400, 401, 403)):
-            error.hint = "check GOOGLE_API_KEY, and that its project has the Cloud Billing API on"
-        raise
 
 
 def _take(context: Context, sku: object, prices: Prices) -> None:
@@ -185,7 +170,7 @@ def _listings(
         context.skip(f"{machine.name}: no region has the prices of its parts")
     for region, found in sorted(by_region.items()):
         yield Listing(
-            only_known=True,  # a SKU is priced for regions where the type is not sold
+            only_known=True,
             region=region,
             instance_type=machine.name,
             accelerator=machine.accelerator,
@@ -225,4 +210,6 @@ SOURCE = Source(
     describes="Cloud Billing Catalog API, sum of the parts",
     markets=("on_demand", "spot", "reserved"),
     credentials=("GOOGLE_API_KEY",),
+    key_needs="its project needs the Cloud Billing API switched on",
+    refusals=(400, 401, 403),  # 400 is what Google says of a key that it does not know
 )

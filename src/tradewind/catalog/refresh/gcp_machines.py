@@ -109,25 +109,10 @@ class Machine:
     accelerator_count: float = 0
 
 
-# CPU-only types that the catalog carries; its table of types does not describe them.
-_CPU_ONLY = (
-    Machine("c3-standard-8", 8, 32),
-    Machine("c3-standard-22", 22, 88),
-    Machine("c4-standard-8", 8, 30),
-    Machine("e2-standard-4", 4, 16),
-    Machine("e2-standard-8", 8, 32),
-    Machine("n2-standard-4", 4, 16),
-    Machine("n2-standard-8", 8, 32),
-    Machine("n2-standard-16", 16, 64),
-    Machine("n2-standard-32", 32, 128),
-    Machine("n4-standard-8", 8, 32),
-)
-
-
 def machines(known: Iterable[InstanceType]) -> Iterator[Machine]:
     """Everything that is still sold."""
     for kind in known:
-        if kind.accelerator and kind.status != "retired":
+        if kind.status != "retired":
             yield Machine(
                 name=kind.name,
                 vcpus=kind.vcpus,
@@ -136,7 +121,6 @@ def machines(known: Iterable[InstanceType]) -> Iterator[Machine]:
                 accelerator=kind.accelerator,
                 accelerator_count=kind.accelerator_count,
             )
-    yield from _CPU_ONLY
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from urllib.request import proxy_bypass
@@ -74,8 +74,10 @@ class Http:
             "POST", url, {"content-type": "application/json", **(headers or {})}, sent
         )
 
-    def lines(self, url: str, *, progress: Any = None) -> Iterator[str]:
-        """The lines of a text too large to hold, as they arrive; `progress` is told the bytes."""
+    def lines(self, url: str, *, progress: Any = None) -> Generator[str, None, None]:
+        """The lines of a text too large to hold, as they arrive; `progress` is told the bytes.
+
+        Who may stop before the end closes the generator (`contextlib.closing`)."""
         response = self._request("GET", url, {"accept": "*/*"}, None, preload=False)
         total = int(response.headers.get("content-length") or 0) or None
         try:
@@ -84,8 +86,10 @@ class Http:
         except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
             raise SourceFailed(f"{_place(url)}: the answer broke off: {_reason(error)}") from error
         finally:
-            response.release_conn()
+            # In this order: given back unread, the connection would answer the next request with
+            # the rest of this text. Closed first, it goes back to be opened anew.
             response.close()
+            response.release_conn()
 
     def _json(
         self, method: str, url: str, headers: Mapping[str, str] | None, body: bytes | None
@@ -130,15 +134,12 @@ class Http:
                 hint="is there a stray character in the API key?",
             ) from None
         if response.status != 200:
-            detail = "" if not preload else response.data[:200].decode("utf-8", "replace").strip()
-            hint = {
-                401: "check the API key in the environment",
-                403: "check the API key in the environment and its permissions",
-                429: "the source limits how often it may be asked; try again later",
-            }.get(response.status)
+            limited = "the source limits how often it may be asked; try again later"
+            shown = f"{response.status} {response.reason or ''} {_start(response)}".rstrip()
             raise SourceFailed(
-                f"{_place(url)}: HTTP {response.status} {response.reason or ''} {detail}".rstrip(),
-                hint=hint,
+                f"{_place(url)}: HTTP {shown}",
+                hint=limited if response.status == 429 else None,
+                status=response.status,
             )
         return response
 
@@ -165,6 +166,17 @@ class _Counted(io.RawIOBase):
         if self._progress:
             self._progress(self._done, self._total)
         return len(chunk)
+
+
+def _start(response: urllib3.BaseHTTPResponse) -> str:
+    """What the answer begins with. It is read to its end, or its connection would stay open."""
+    try:
+        return response.data[:200].decode("utf-8", "replace").strip()
+    except urllib3.exceptions.HTTPError:
+        return ""
+    finally:
+        response.close()
+        response.release_conn()
 
 
 def _with_query(url: str, query: Mapping[str, str | int] | None) -> str:

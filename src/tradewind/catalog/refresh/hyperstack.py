@@ -18,66 +18,68 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import (
+    NUMBER,
+    Context,
+    Listing,
+    Source,
+    as_amount,
+    as_gpu_count,
+    as_price,
+    each,
+    need,
+)
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 _SPOT = "-spot"
-_MOST_GPUS = 64
 
 
 def fetch(context: Context) -> Iterator[Listing]:
-    prices = _price_book(context, _ask(context, "pricebook"))
-    answer = need(_ask(context, "core/flavors"), dict, "flavors")
-    groups = need(answer.get("data"), list, "flavors.data")
-    problem, usable = SourceFailed("Hyperstack lists no GPU that we know"), 0
-    for number, group in enumerate(groups, start=1):
-        context.progress(number, len(groups))
-        for flavor in need(need(group, dict, "flavors.data[]").get("flavors"), list, "flavors"):
-            try:
-                listing = _listing(context, flavor, prices)
-            except SourceFailed as error:  # one odd entry does not cost us the rest
-                problem = error
-                context.skip("malformed entry")
-                continue
-            if listing:
-                usable += 1
-                yield listing
-    if not usable:
-        raise problem
+    prices = _price_book(context, _get(context, "pricebook"))
+    answer = need(_get(context, "core/flavors"), dict, "flavors")
+    flavors = [
+        flavor
+        for group in need(answer.get("data"), list, "flavors.data")
+        for flavor in need(need(group, dict, "flavors.data[]").get("flavors"), list, "flavors")
+    ]
+    yield from each(context, flavors, lambda flavor: _listings(context, flavor, prices))
 
 
-def _listing(context: Context, flavor: Any, prices: Mapping[str, Micros]) -> Listing | None:
+def _get(context: Context, path: str) -> Any:
+    key = context.key("HYPERSTACK_API_KEY")
+    return context.http.get_json(f"{context.url}/v1/{path}", headers={"api_key": key})
+
+
+def _listings(context: Context, flavor: Any, prices: Mapping[str, Micros]) -> Iterator[Listing]:
+    """One, or none where the flavor is not for us."""
     full_name = need(need(flavor, dict, "flavor").get("name"), str, "flavor.name")
     region = need(flavor.get("region_name"), str, f"{full_name}.region_name")
     gpu = need(flavor.get("gpu") or "", str, f"{full_name}.gpu")
-    count = need(flavor.get("gpu_count"), int, f"{full_name}.gpu_count")
+    count = as_gpu_count(flavor.get("gpu_count"), f"{full_name}.gpu_count")
     in_stock = need(flavor.get("stock_available"), bool, f"{full_name}.stock_available")
-    if not gpu or count <= 0:
-        context.skip("CPU-only flavor")
-        return None
-    if not region or count > _MOST_GPUS:
-        raise SourceFailed(f"{full_name}: {str(count)[:20]} GPUs in {region!r} cannot be")
+    if not gpu or not count:
+        return context.skip("CPU-only flavor")
+    if not region:
+        raise SourceFailed(f"{full_name}: a region without a name")
     rate = prices.get(gpu)
     if not rate:
-        context.skip(f"no price for {gpu!r}")
-        return None
+        return context.skip(f"no price for {gpu!r}")
     name = full_name.removesuffix(_SPOT)
     chip = gpu.removesuffix(_SPOT).removesuffix("-NVLink")
     known = context.known.get(name)
     accelerator = known.accelerator if known else context.names.canonical(chip)
     if not accelerator:
-        context.skip(f"unknown accelerator {chip!r}")
-        return None
+        return context.skip(f"unknown accelerator {chip!r}")
     price, spot = Micros(rate * count), gpu.endswith(_SPOT)
-    return Listing(
+    yield Listing(
         region=region,
         instance_type=name,
         accelerator=accelerator,
         accelerator_count=count,
-        vcpus=_amount(flavor.get("cpu")),
-        memory_gb=_amount(flavor.get("ram")),
-        local_nvme_gb=_amount(flavor.get("ephemeral")),
+        vcpus=as_amount(flavor.get("cpu")),
+        memory_gb=as_amount(flavor.get("ram")),
+        local_nvme_gb=as_amount(flavor.get("ephemeral")),
         on_demand=None if spot else price,
         spot=price if spot else None,
         in_stock=in_stock,
@@ -90,33 +92,17 @@ def _price_book(context: Context, answer: Any) -> dict[str, Micros]:
     for row in need(answer, list, "pricebook"):
         name = need(need(row, dict, "pricebook[]").get("name"), str, "pricebook[].name")
         listed = row.get("original_value")
+        value = row.get("value") if listed is None else listed
         try:
-            price = micros_from_usd(row.get("value") if listed is None else listed)
-        except InvalidValue:
+            price = as_price(value, f"pricebook {name}", kind=(str, *NUMBER))
+        except SourceFailed:
             context.skip("malformed price")
             continue
-        if price > 0:  # 0 is what is included, or not sold
+        if price:  # 0 is what is included, or not sold
             prices[name] = price
     if not prices:
         raise SourceFailed("the price book of Hyperstack has no price")
     return prices
-
-
-def _ask(context: Context, path: str) -> Any:
-    try:
-        return context.http.get_json(
-            f"{context.url}/v1/{path}",
-            headers={"api_key": context.env["HYPERSTACK_API_KEY"].strip()},
-        )
-    except SourceFailed as error:
-        if "HTTP 401" in error.message or "HTTP 403" in error.message:
-            raise SourceFailed(error.message, hint="check HYPERSTACK_API_KEY") from None
-        raise
-
-
-def _amount(value: Any) -> float | None:
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9
-    return float(value) if usable else None
 
 
 SOURCE = Source(

@@ -16,7 +16,8 @@ memory and GPUs separately, each already multiplied by its number: their sum is 
 
 Traps: an account pays its country's amount, so we read the row USA/USD; a metric of 0 is billed
 elsewhere (`-dh-`: the dedicated host); licences of operating systems are metrics of their own.
-Bare metal is another service, which this source does not ask.
+Bare metal is another service, which this source does not ask, and of CPU-only profiles only those
+that we know are asked for: not `complete`.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
+from tradewind.errors import SourceFailed
 from tradewind.model import InstanceType
-from tradewind.units import Micros, micros_from_usd
+from tradewind.units import Micros
 
 _SHARED_PLAN = "gen2-instance"
 _PROFILE = re.compile(r"gx\w*-(?P<vcpus>\d+)x(?P<memory>\d+)x(?P<count>\d+)(?P<chip>[a-z]\w*)")
@@ -46,22 +47,12 @@ def fetch(context: Context) -> Iterator[Listing]:
         if plan.get("active") is not False and not plan.get("disabled")
     }
     own = [name for name in plans if name in context.known or _PROFILE.fullmatch(name)]
-    listed = 0
     for done, name in enumerate(own, start=1):
-        for listing in _own_plan(context, name, plans[name]):
-            listed += 1
-            yield listing
+        yield from _own_plan(context, name, plans[name])
         context.progress(done, len(own))
     if _SHARED_PLAN in plans:
         rest = [name for name in context.known if name not in plans]
-        for listing in _shared_plan(context, rest, plans[_SHARED_PLAN]):
-            listed += 1
-            yield listing
-    if not listed:
-        raise SourceFailed(
-            f"none of {len(plans)} plans of IBM's catalog has a price that could be used",
-            hint="the source may have changed its format; the old prices stay in place",
-        )
+        yield from _shared_plan(context, rest, plans[_SHARED_PLAN])
 
 
 def _own_plan(context: Context, name: str, plan: str) -> Iterator[Listing]:
@@ -153,11 +144,8 @@ def _usd(context: Context, metric: dict[str, Any] | None, name: str) -> Micros |
         if not prices:
             return None
         first = need(prices[0], dict, f"{where}[].prices[0]").get("price")
-        try:
-            price = micros_from_usd(need(first, (int, float), f"{where}[].prices[0].price"))
-        except InvalidValue as error:
-            raise SourceFailed(f"{where}: {error.message}") from None
-        if price > 0:
+        price = as_price(first, f"{where}[].prices[0].price")
+        if price:
             return price
         context.skip("price of zero")
     return None
@@ -182,7 +170,7 @@ def _get(context: Context, path: str, query: dict[str, str | int] | None = None)
         return context.http.get_json(f"{context.url}/api/v1/{path}", query=query)
     except SourceFailed as error:
         # A plan may be listed before it has a price: that is no reason to drop all the others.
-        if "HTTP 404" in error.message and "pricing" in path:
+        if error.status == 404 and "pricing" in path:
             context.skip("a plan without a price list")
             return {}
         raise

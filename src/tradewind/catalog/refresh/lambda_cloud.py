@@ -6,6 +6,7 @@
 "description"}]}}}` (Cloud API 1.10). The price is in US cents for the whole machine and the same in
 every region. A region without capacity is not named, so stock is known where there is some, and
 everywhere when there is none at all. cloud.lambdalabs.com is the deprecated name of the host.
+CPU-only types that we know are renewed; others are not collected.
 """
 
 from __future__ import annotations
@@ -14,41 +15,27 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
+from tradewind.catalog.refresh.base import (
+    Context,
+    Listing,
+    Source,
+    as_amount,
+    as_gpu_count,
+    each,
+    need,
+)
 from tradewind.errors import SourceFailed
 from tradewind.units import Micros
 
 _MICROS_PER_CENT = 10_000
-_MOST_GPUS = 64
 
 
 def fetch(context: Context) -> Iterator[Listing]:
-    types = need(need(_ask(context), dict, "answer").get("data"), dict, "answer.data")
-    problem, usable = SourceFailed("Lambda lists no machine that we know"), 0
-    for number, (name, entry) in enumerate(types.items(), start=1):
-        context.progress(number, len(types))
-        try:
-            listings = _listings(context, name, entry)
-        except SourceFailed as error:  # one odd entry does not cost us the rest
-            problem = error
-            context.skip("malformed entry")
-            continue
-        usable += bool(listings)
-        yield from listings
-    if not usable:
-        raise problem
-
-
-def _ask(context: Context) -> Any:
-    try:
-        return context.http.get_json(
-            f"{context.url}/api/v1/instance-types",
-            headers={"authorization": f"Bearer {context.env['LAMBDA_API_KEY'].strip()}"},
-        )
-    except SourceFailed as error:
-        if "HTTP 401" in error.message or "HTTP 403" in error.message:
-            raise SourceFailed(error.message, hint="check LAMBDA_API_KEY") from None
-        raise
+    answer = context.http.get_json(
+        f"{context.url}/api/v1/instance-types", headers=context.bearer("LAMBDA_API_KEY")
+    )
+    types = need(need(answer, dict, "answer").get("data"), dict, "answer.data")
+    yield from each(context, types.items(), lambda entry: _listings(context, *entry))
 
 
 def _listings(context: Context, name: str, entry: Any) -> list[Listing]:
@@ -56,11 +43,12 @@ def _listings(context: Context, name: str, entry: Any) -> list[Listing]:
     kind = need(need(entry, dict, where).get("instance_type"), dict, f"{where}.instance_type")
     specs = need(kind.get("specs"), dict, f"{where}.specs")
     cents = need(kind.get("price_cents_per_hour"), int, f"{where}.price_cents_per_hour")
-    gpus = need(specs.get("gpus"), int, f"{where}.specs.gpus")
-    if not 0 <= gpus <= _MOST_GPUS:
-        raise SourceFailed(f"{where}.specs.gpus: {gpus} is no number of GPUs")
+    gpus = as_gpu_count(specs.get("gpus"), f"{where}.specs.gpus")
     if cents <= 0:
         context.skip("no price")
+        return []
+    if not gpus and name not in context.known:
+        context.skip("CPU-only type")
         return []
     accelerator = _accelerator(context, name, str(kind.get("gpu_description"))) if gpus else ""
     if accelerator is None:
@@ -73,11 +61,11 @@ def _listings(context: Context, name: str, entry: Any) -> list[Listing]:
             instance_type=name,
             accelerator=accelerator or "",
             accelerator_count=gpus,
-            vcpus=_amount(specs.get("vcpus")),
-            memory_gb=_amount(specs.get("memory_gib")),
-            local_nvme_gb=_amount(specs.get("storage_gib")),
+            vcpus=as_amount(specs.get("vcpus")),
+            memory_gb=as_amount(specs.get("memory_gib")),
+            local_nvme_gb=as_amount(specs.get("storage_gib")),
             on_demand=Micros(cents * _MICROS_PER_CENT),
-            only_known=only_known or not gpus,  # CPU machines are renewed, not collected
+            only_known=only_known,
             in_stock=in_stock,
         )
 
@@ -102,11 +90,6 @@ def _accelerator(context: Context, name: str, description: str) -> str | None:
     return context.names.canonical(
         re.sub(r"(\d) GB", r"\1GB", description), memory_gb
     ) or context.names.canonical(description.split(" (")[0], memory_gb)
-
-
-def _amount(value: Any) -> float | None:
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9
-    return float(value) if usable else None
 
 
 SOURCE = Source(

@@ -1,20 +1,21 @@
 """Puts what a source lists into the rows we have. Pure.
 
 A listing speaks for the rows of its type in its region and zone; `any` and an empty zone speak for
-every one that we have. A price that it does not give stays as it was. When a source lists all that
-its provider sells, a price of its markets that was not listed is gone; what lost its last price is
-counted as delisted.
+every one that we have. A price that it does not give stays as it was. A row that is new takes what
+its listing does not tell of the hardware from what we know of the type. When a source lists all
+that its provider sells, a price of its markets that was not listed is gone; what lost its last
+price is counted as delisted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import date
 
 from tradewind.catalog.refresh.base import Listing, Source
 from tradewind.catalog.table import GROUPS_OF, NUMBERS, PRICE_GROUPS, Row
-from tradewind.model import Accelerator
+from tradewind.model import Accelerator, InstanceType
 
 _HARDWARE = tuple(name for name in NUMBERS if name != "accelerator_count")
 _GROUPS = ("on_demand", "spot", "reserved_1y", "reserved_3y")
@@ -28,6 +29,12 @@ class Change:
     changed: int  # of those, prices that moved
     added: int  # offers that are new
     delisted: int  # offers sold no more
+    unbelieved: int = 0  # offers that were not listed, but too many at once to be gone
+
+
+# A provider may stop selling a few things; when most are missing, it is the list that is broken.
+_MOST_GONE = 0.5
+_FEW = 10
 
 
 def merge(
@@ -35,9 +42,14 @@ def merge(
     listings: Iterable[Listing],
     source: Source,
     accelerators: Mapping[str, Accelerator],
+    known: Mapping[str, InstanceType],
     today: date,
+    *,
+    complete: bool | None = None,
 ) -> tuple[list[Row], Change]:
-    """The provider's rows with `listings` worked in. `rows` holds only that provider's."""
+    """The provider's rows with `listings` worked in. `rows` and `known` are that provider's.
+
+    `complete=False` where the list, this time, is known to have holes."""
     merged = [dict(row) for row in rows]
     by_type: dict[tuple[str, str], list[Row]] = {}
     for row in merged:
@@ -49,7 +61,7 @@ def merge(
     for listing in sorted(listed, key=_width):
         same = by_type.setdefault((listing.instance_type, listing.accelerator), [])
         if not listing.only_known and not any(_speaks_of(listing, row) for row in same):
-            new = _new(listing, source, accelerators)
+            new = _new(listing, source, accelerators, known.get(listing.instance_type))
             same.append(new)
             merged.append(new)
             added += 1
@@ -68,13 +80,34 @@ def merge(
                 row[group] = micros
                 row[f"{group}_as_of"] = today.isoformat()
                 row[f"{group}_source"] = source.describes
+    moved = sum(row[group] != was for (_, group), (row, was) in before.items())
+    change = Change(len(before), moved, added, 0)
+    if not (source.complete if complete is None else complete):
+        return merged, change
+    return _without_delisted(merged, listed, source, before.keys(), change)
+
+
+def _without_delisted(
+    merged: list[Row],
+    listed: Sequence[Listing],
+    source: Source,
+    renewed: Set[tuple[int, str]],
+    change: Change,
+) -> tuple[list[Row], Change]:
     # Most lists are of machines with accelerators; they say nothing of the others.
     cpu_too = any(not listing.accelerator for listing in listed)
-    answerable = [r for r in merged if source.complete and (cpu_too or r["accelerator"])]
-    gone = [row for row in answerable if _forget(row, source, before.keys())]
-    kept = [row for row in merged if not any(row is lost for lost in gone)] if gone else merged
-    moved = sum(row[group] != was for (_, group), (row, was) in before.items())
-    return kept, Change(len(before), moved, added, len(gone))
+    answerable = [row for row in merged if cpu_too or row["accelerator"]]
+    unlisted = {id(row): _unlisted(row, source, renewed) for row in answerable}
+    gone = {
+        number
+        for number, row in ((id(row), row) for row in answerable)
+        if unlisted[number] and unlisted[number] == _priced(row)
+    }
+    if len(answerable) >= _FEW and len(gone) > _MOST_GONE * len(answerable):
+        return merged, replace(change, unbelieved=len(gone))
+    for row in answerable:
+        row.update(dict.fromkeys(unlisted[id(row)]))
+    return [row for row in merged if id(row) not in gone], replace(change, delisted=len(gone))
 
 
 def _width(listing: Listing) -> int:
@@ -86,7 +119,12 @@ def _speaks_of(listing: Listing, row: Row) -> bool:
     return listing.region in ("any", row["region"]) and listing.zone in ("", row["zone"])
 
 
-def _new(listing: Listing, source: Source, accelerators: Mapping[str, Accelerator]) -> Row:
+def _new(
+    listing: Listing,
+    source: Source,
+    accelerators: Mapping[str, Accelerator],
+    known: InstanceType | None,
+) -> Row:
     row: Row = {
         "provider": source.provider,
         "region": listing.region,
@@ -95,17 +133,19 @@ def _new(listing: Listing, source: Source, accelerators: Mapping[str, Accelerato
         "accelerator": listing.accelerator,
         "accelerator_count": listing.accelerator_count,
     }
-    row |= {name: getattr(listing, name) for name in _HARDWARE}
+    for name in _HARDWARE:
+        told = getattr(listing, name)
+        row[name] = getattr(known, name, None) if told is None else told
     if row["accelerator_memory_gb"] is None and listing.accelerator in accelerators:
         row["accelerator_memory_gb"] = accelerators[listing.accelerator].memory_gb
     return row
 
 
-def _forget(row: Row, source: Source, renewed: Set[tuple[int, str]]) -> bool:
-    """Takes away the prices that the source should have listed; True if none is left by that."""
-    lost = False
-    for market in source.markets:
-        for group in GROUPS_OF[market]:
-            if row.get(group) is not None and (id(row), group) not in renewed:
-                row[group], lost = None, True
-    return lost and all(row.get(group) is None for group in PRICE_GROUPS)
+def _unlisted(row: Row, source: Source, renewed: Set[tuple[int, str]]) -> set[str]:
+    """The price groups of the row that the source should have listed, and did not."""
+    groups = {group for market in source.markets for group in GROUPS_OF[market]}
+    return {group for group in groups & _priced(row) if (id(row), group) not in renewed}
+
+
+def _priced(row: Row) -> set[str]:
+    return {group for group in PRICE_GROUPS if row.get(group) is not None}

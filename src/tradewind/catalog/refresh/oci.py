@@ -11,7 +11,8 @@ only a generation ("GPU - E3" is the A100 of 40 GB), and look-alikes share metri
 as "NVIDIA AI Enterprise - H100", a licence, or Cloud@Customer, hardware at the customer's. A number
 whose name no longer holds the word we expect has been given to something else, and is left out.
 
-Preemptible machines cost half, where a shape can be preemptible at all.
+Preemptible machines cost half, where a shape can be preemptible at all. Not `complete`: a shape
+whose part is missing from the table below is not thereby sold no more.
 """
 
 from __future__ import annotations
@@ -20,10 +21,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
 from tradewind.model import InstanceType
-from tradewind.units import Micros, micros_from_usd
+from tradewind.units import Micros
 
 _PER_GPU = "GPU Per Hour"
 # Part → the word in its name that shows it is still the same, and the shapes it prices.
@@ -55,14 +55,8 @@ def fetch(context: Context) -> Iterator[Listing]:
     )
     items = need(need(answer, dict, "answer").get("items"), list, "answer.items")
     prices = dict(_prices(context, items))
-    listings = [*_gpu_shapes(context, prices), *_flexible_shapes(context, prices)]
-    if not listings:
-        raise SourceFailed(
-            f"none of {len(items)} items of Oracle's price list could be used",
-            hint="the source may have changed its format; the old prices stay in place",
-        )
-    context.progress(len(items), len(items))
-    yield from listings
+    yield from _gpu_shapes(context, prices)
+    yield from _flexible_shapes(context, prices)
 
 
 def _prices(context: Context, items: list[Any]) -> Iterator[tuple[str, Micros]]:
@@ -85,7 +79,7 @@ def _prices(context: Context, items: list[Any]) -> Iterator[tuple[str, Micros]]:
             context.skip(f"{part} is now called {name!r}")
             continue
         price = _pay_as_you_go(item, f"items[{number}]")
-        if price is None or price <= 0:
+        if price is None:
             context.skip("no price in USD")
         else:
             yield part, price
@@ -98,11 +92,7 @@ def _pay_as_you_go(item: dict[str, Any], where: str) -> Micros | None:
             continue
         for price in need(local.get("prices"), list, f"{where}[].prices"):
             if need(price, dict, f"{where}[].prices[]").get("model") == "PAY_AS_YOU_GO":
-                value = need(price.get("value"), (int, float), f"{where}[].prices[].value")
-                try:
-                    return micros_from_usd(value)
-                except InvalidValue as error:
-                    raise SourceFailed(f"{where}: {error.message}") from None
+                return as_price(price.get("value"), f"{where}[].prices[].value")
     return None
 
 

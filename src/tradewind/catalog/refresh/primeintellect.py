@@ -22,15 +22,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import (
+    NUMBER,
+    Context,
+    Listing,
+    Source,
+    as_gpu_count,
+    as_price,
+    as_size,
+    each,
+    need,
+)
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 _PAGE = 100  # the most that is given
 _MOST_PAGES = 50
-_MOST_GPUS = 64
 _STOCKED = {
     "available": True, "high": True, "medium": True, "low": True,
     "unavailable": False, "out of stock": False, "out_of_stock": False,
@@ -39,28 +49,24 @@ _STOCKED = {
 
 def fetch(context: Context) -> Iterator[Listing]:
     best: dict[tuple[str, str, str, str], Listing] = {}
-    problem: SourceFailed | None = None
-    for item in _items(context):
-        try:
-            listing = _listing(context, item)
-        except SourceFailed as error:  # one odd entry does not cost us the rest
-            problem = error
-            context.skip("malformed entry")
-            continue
-        if listing:
-            place = listing.instance_type, listing.region, listing.zone, listing.stock_market
-            best[place] = _cheaper(best.get(place), listing)
-    if not best:
-        raise problem or SourceFailed(
-            "Prime Intellect lists no GPU that we know", hint="it may be a passing fault; try again"
-        )
+    for listing in each(context, _items(context), lambda item: _listings(context, item)):
+        place = listing.instance_type, listing.region, listing.zone, listing.stock_market
+        best[place] = _cheaper(best.get(place), listing)
     yield from best.values()
 
 
 def _items(context: Context) -> Iterator[Any]:
     done = 0
     for page in range(1, _MOST_PAGES + 1):
-        answer = need(_ask(context, page), dict, "answer")
+        answer = need(
+            context.http.get_json(
+                f"{context.url}/api/v1/availability/gpus",
+                query={"page": page, "page_size": _PAGE},
+                headers=context.bearer("PRIME_API_KEY"),
+            ),
+            dict,
+            "answer",
+        )
         items = need(answer.get("items"), list, "answer.items")
         total = need(answer.get("totalCount"), int, "answer.totalCount")
         yield from items
@@ -74,23 +80,20 @@ def _items(context: Context) -> Iterator[Any]:
     raise SourceFailed(f"the offers of Prime Intellect do not end (after {_MOST_PAGES} pages)")
 
 
-def _listing(context: Context, item: Any) -> Listing | None:
+def _listings(context: Context, item: Any) -> Iterator[Listing]:
+    """One, or none where the offer is not for us."""
     cloud = need(need(item, dict, "items[]").get("provider"), str, "items[].provider")
     gpu = need(item.get("gpuType"), str, "items[].gpuType")
-    count = need(item.get("gpuCount"), int, f"{cloud}.{gpu}.gpuCount")
-    if count > _MOST_GPUS:
-        raise SourceFailed(f"{cloud}.{gpu}: {str(count)[:20]} GPUs cannot be")
-    if cloud == "runpod" or gpu == "CPU_NODE" or count <= 0:
-        context.skip("RunPod resold" if cloud == "runpod" else "CPU-only machine")
-        return None
+    count = as_gpu_count(item.get("gpuCount"), f"{cloud}.{gpu}.gpuCount")
+    if cloud == "runpod" or gpu == "CPU_NODE" or not count:
+        return context.skip("RunPod resold" if cloud == "runpod" else "CPU-only machine")
     where = f"{cloud}.{count}x{gpu}"
     country, centre = item.get("country"), item.get("dataCenter")
     price = _price(context, item, where)
     if price is None:
         return None
     if not (isinstance(country, str) and country and isinstance(centre, str) and centre):
-        context.skip("no place named")
-        return None
+        return context.skip("no place named")
     vcpus, memory_gb = _default(item, "vcpu", where), _default(item, "memory", where)
     name = f"{cloud}__{count}x{gpu}__{vcpus:g}__{memory_gb:g}"
     name += "__NVLINK" if "nvlink" in str(item.get("cloudId")).lower() else ""
@@ -98,10 +101,9 @@ def _listing(context: Context, item: Any) -> Listing | None:
     known = context.known.get(name)
     accelerator = known.accelerator if known else _accelerator(context, gpu, item.get("socket"))
     if not accelerator:
-        context.skip(f"unknown accelerator {gpu!r}")
-        return None
+        return context.skip(f"unknown accelerator {gpu!r}")
     spot = item.get("isSpot") is True
-    return Listing(
+    yield Listing(
         region=country,
         zone=centre,
         instance_type=name,
@@ -119,29 +121,24 @@ def _listing(context: Context, item: Any) -> Listing | None:
 def _price(context: Context, item: dict[str, Any], where: str) -> Micros | None:
     prices = need(item.get("prices"), dict, f"{where}.prices")
     community = item.get("security") == "community_cloud"
-    amount = prices.get("communityPrice" if community else "onDemand")
     if prices.get("currency") != "USD":
         context.skip(f"price in {prices.get('currency')}")
     elif item.get("prepaidTime"):
         context.skip("sold ahead only")
-    elif not amount:
-        context.skip("no price")
     else:
-        try:
-            price = micros_from_usd(need(amount, (int, float), f"{where}.prices"))
-        except InvalidValue as error:
-            raise SourceFailed(f"{where}.prices: {error.message}") from None
-        if price > 0:
-            return price
-        context.skip("no price")
+        told = prices.get("communityPrice" if community else "onDemand")
+        price = as_price(told, f"{where}.prices", kind=(*NUMBER, NoneType))
+        if price is None:
+            context.skip("no price")
+        return price
     return None
 
 
 def _default(item: dict[str, Any], part: str, where: str) -> float:
     block = need(item.get(part), dict, f"{where}.{part}")
-    number: float = need(block.get("defaultCount"), (int, float), f"{where}.{part}.defaultCount")
-    if not 0 < number < 1e9:
-        raise SourceFailed(f"{where}.{part}.defaultCount: {number} is no size")
+    number = as_size(block.get("defaultCount"), f"{where}.{part}.defaultCount")
+    if not number:
+        raise SourceFailed(f"{where}.{part}.defaultCount: a machine has some")
     return number
 
 
@@ -163,22 +160,6 @@ def _cheaper(old: Listing | None, new: Listing) -> Listing:
     return replace(first, in_stock=first.in_stock or second.in_stock)
 
 
-def _ask(context: Context, page: int) -> Any:
-    try:
-        return context.http.get_json(
-            f"{context.url}/api/v1/availability/gpus",
-            query={"page": page, "page_size": _PAGE},
-            headers={"authorization": f"Bearer {context.env['PRIME_API_KEY'].strip()}"},
-        )
-    except SourceFailed as error:
-        if "HTTP 401" in error.message or "HTTP 403" in error.message:
-            raise SourceFailed(
-                error.message,
-                hint="check PRIME_API_KEY; it needs the permission Availability: Read",
-            ) from None
-        raise
-
-
 SOURCE = Source(
     provider="primeintellect",
     url="https://api.primeintellect.ai",
@@ -186,4 +167,5 @@ SOURCE = Source(
     describes="Prime Intellect API v1 availability (reseller)",
     markets=("on_demand", "spot"),
     credentials=("PRIME_API_KEY",),
+    key_needs="it needs the permission Availability: Read",
 )

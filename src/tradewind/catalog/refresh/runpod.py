@@ -19,11 +19,12 @@ hosts `any-community`. RunPod's CPU pods are priced elsewhere and not listed, he
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import NoneType
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import NUMBER, Context, Listing, Source, as_price, each, need
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 _COUNTS = (1, 2, 4, 8)  # the catalog keeps powers of two; the price is linear in between
 _PRICES = """query Prices { gpuTypes {
@@ -43,19 +44,7 @@ Stock = dict[tuple[str, int], dict[str, bool]]
 def fetch(context: Context) -> Iterator[Listing]:
     gpus = need(_ask(context, _PRICES).get("gpuTypes"), list, "answer.data.gpuTypes")
     stock = _stock(context)
-    problem, usable = SourceFailed("RunPod offers no GPU that we know"), 0
-    for number, gpu in enumerate(gpus, start=1):
-        context.progress(number, len(gpus))
-        try:
-            listings = _listings(context, gpu, stock)
-        except SourceFailed as error:  # one odd entry does not cost us the rest
-            problem = error
-            context.skip("malformed entry")
-            continue
-        usable += bool(listings)
-        yield from listings
-    if not usable:
-        raise problem
+    yield from each(context, gpus, lambda gpu: _listings(context, gpu, stock))
 
 
 def _listings(context: Context, gpu: Any, stock: Stock) -> list[Listing]:
@@ -94,25 +83,21 @@ def _listings(context: Context, gpu: Any, stock: Stock) -> list[Listing]:
     return listings
 
 
-def _prices(context: Context, gpu: dict[str, Any], cloud: str) -> tuple[Micros, Micros] | None:
-    """On-demand and spot (0 without) of one GPU; None where that cloud does not offer it."""
-    on_demand, spot = _micros(gpu, f"{cloud}Price"), _micros(gpu, f"{cloud}SpotPrice")
-    if gpu.get(f"{cloud}Cloud") is not True or on_demand <= 0:
+def _prices(
+    context: Context, gpu: dict[str, Any], cloud: str
+) -> tuple[Micros, Micros | None] | None:
+    """On-demand and spot of one GPU; None where that cloud does not offer it."""
+    on_demand, spot = (
+        as_price(gpu.get(field), f"gpuTypes.{gpu['id']}.{field}", kind=(*NUMBER, NoneType))
+        for field in (f"{cloud}Price", f"{cloud}SpotPrice")
+    )
+    if gpu.get(f"{cloud}Cloud") is not True or not on_demand:
         context.skip(f"not offered in the {cloud} cloud")
         return None
-    if spot >= on_demand:
+    if spot and spot >= on_demand:
         context.skip("spot no cheaper than on-demand")
-        spot = Micros(0)
-    return on_demand, max(spot, Micros(0))
-
-
-def _micros(gpu: dict[str, Any], field: str) -> Micros:
-    where = f"gpuTypes.{gpu['id']}.{field}"
-    price = gpu.get(field)
-    try:
-        return micros_from_usd(0 if price is None else need(price, (int, float), where))
-    except InvalidValue as error:
-        raise SourceFailed(f"{where}: {error.message}") from None
+        spot = None
+    return on_demand, spot
 
 
 def _counts(gpu: dict[str, Any], cloud: str) -> list[int]:
@@ -152,15 +137,9 @@ def _stock(context: Context) -> Stock:
 
 
 def _ask(context: Context, query: str) -> dict[str, Any]:
-    key = context.env.get("RUNPOD_API_KEY", "").strip()
-    headers = {"authorization": f"Bearer {key}"} if key else None
-    try:
-        answer = context.http.post_json(f"{context.url}/graphql", {"query": query}, headers=headers)
-    except SourceFailed as error:
-        if key and "HTTP 401" in error.message:
-            hint = "check RUNPOD_API_KEY, or unset it: prices can be read without"
-            raise SourceFailed(error.message, hint=hint) from None
-        raise
+    answer = context.http.post_json(
+        f"{context.url}/graphql", {"query": query}, headers=context.bearer("RUNPOD_API_KEY")
+    )
     data = need(answer, dict, "answer").get("data")
     if data is None and answer.get("errors"):
         raise SourceFailed(f"RunPod refuses the query: {str(answer['errors'])[:200]}")
@@ -174,4 +153,5 @@ SOURCE = Source(
     fetch=fetch,
     describes="RunPod GraphQL gpuTypes",
     markets=("on_demand", "spot"),
+    optional_keys=("RUNPOD_API_KEY",),
 )

@@ -7,29 +7,22 @@
 header only, so pages are asked for until one is short.
 
 Our rows are by region: its zones are taken together, in stock if one of them is, and at the highest
-price should they differ. USD are made with the European Central Bank's reference rate of the day,
-`https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml` ($TRADEWIND_ECB_URL puts a mirror in
-its place). Without that rate, or with an old one, there are no prices at all.
+price should they differ. ecb.py makes dollars of its euros; without a rate there are no prices.
+CPU-only types are left out: we have no row for one.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
+from tradewind.catalog.refresh.ecb import dollars_per_euro
+from tradewind.errors import SourceFailed
 
 _ZONES = tuple(f"{region}-{n}" for region in ("fr-par", "nl-ams", "pl-waw") for n in (1, 2, 3))
-_ECB_URL = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
-_RATE_DAY = re.compile(r"""\btime=['"](\d{4}-\d\d-\d\d)['"]""")
-_RATE_USD = re.compile(r"""\bcurrency=['"]USD['"]\s+rate=['"](\d+(?:\.\d+)?)['"]""")
-_OLDEST_RATE = timedelta(days=10)  # the bank rests on weekends and feasts, not for longer
 _IN_STOCK = {"available": True, "scarce": True, "shortage": False}
 _PER_PAGE = 100
 _MOST_PAGES = 20
@@ -37,7 +30,7 @@ _GIB = 2**30
 
 
 def fetch(context: Context) -> Iterator[Listing]:
-    rate = _dollars_per_euro(context)
+    rate = dollars_per_euro(context)
     found: dict[tuple[str, str], Listing] = {}
     for done, zone in enumerate(_ZONES, start=1):
         region = zone.rpartition("-")[0]
@@ -50,11 +43,6 @@ def fetch(context: Context) -> Iterator[Listing]:
             other = found.get((region, name))
             found[region, name] = _together(context, listing, other) if other else listing
         context.progress(done, len(_ZONES))
-    if not found:
-        raise SourceFailed(
-            "Scaleway lists no machine with a GPU",
-            hint="the source may have changed its format; the old prices stay in place",
-        )
     yield from found.values()
 
 
@@ -65,7 +53,7 @@ def _listing(
     spec = need(server, dict, where)
     count = need(spec.get("gpu") or 0, int, f"{where}.gpu")
     if count <= 0:
-        return None  # CPU-only: we have no row for one
+        return None
     if spec.get("end_of_service") or spec.get("mig_profile"):
         context.skip("end of service" if spec.get("end_of_service") else "a slice of a GPU")
         return None
@@ -73,8 +61,8 @@ def _listing(
     accelerator = known.accelerator if known else _accelerator(context, spec, where)
     if not accelerator:
         return None
-    price = _price(spec.get("hourly_price"), rate, f"{where}.hourly_price")
-    if price <= 0:
+    price = as_price(spec.get("hourly_price"), f"{where}.hourly_price", rate=rate)
+    if price is None:
         context.skip("price of zero")
         return None
     return Listing(
@@ -133,35 +121,6 @@ def _servers(context: Context, zone: str, path: str) -> dict[str, dict[str, Any]
         if len(found) == before:
             break  # the same page again
     raise SourceFailed(f"{zone} {path}: the pages do not end")
-
-
-def _dollars_per_euro(context: Context) -> Decimal:
-    url = context.env.get("TRADEWIND_ECB_URL") or _ECB_URL
-    text = "".join(context.http.lines(url))
-    day, rate = _RATE_DAY.search(text), _RATE_USD.search(text)
-    if not day or not rate:
-        raise SourceFailed(
-            f"{url}: no reference rate of the US dollar in the answer",
-            hint="Scaleway asks for EUR; its old prices stay in place",
-        )
-    dollars = Decimal(rate[1])
-    try:
-        age = context.today - date.fromisoformat(day[1])
-    except ValueError:
-        raise SourceFailed(f"{url}: {day[1]} is no date") from None
-    if age > _OLDEST_RATE or not Decimal("0.5") < dollars < 2:
-        raise SourceFailed(
-            f"{url}: a rate of {dollars} USD of {day[1]} is not today's",
-            hint="Scaleway asks for EUR; its old prices stay in place",
-        )
-    return dollars
-
-
-def _price(euros: Any, rate: Decimal, where: str) -> Micros:
-    try:
-        return micros_from_usd(Decimal(str(need(euros, (int, float), where))) * rate)
-    except InvalidValue:
-        raise SourceFailed(f"{where}: {euros!r} is not a price") from None
 
 
 SOURCE = Source(

@@ -24,11 +24,22 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median_low
+from types import NoneType
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import (
+    NUMBER,
+    Context,
+    Listing,
+    Source,
+    as_amount,
+    as_gpu_count,
+    as_price,
+    each,
+    need,
+)
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 # Vast's own vocabulary, as many names at a time as keep an answer well below its limit.
 _GPUS = (
@@ -44,7 +55,6 @@ _GPUS = (
 _MEANT = {"RTX PRO 6000 S": "RTX PRO 6000 SE"}
 _LIMIT = 3000
 _MB_PER_GB = 1024
-_MOST_GPUS = 64
 _COUNTRIES = {
     "NA": "AG BB BS BZ CA CR CU DM DO GD GT HN HT JM KN KY LC MX NI PA PR SV TT US VC",
     "SA": "AR BO BR CL CO EC GY PE PY SR UY VE",
@@ -61,31 +71,27 @@ _CONTINENTS = {code: continent for continent, all_ in _COUNTRIES.items() for cod
 
 @dataclass(frozen=True, slots=True)
 class _Ask:
+    accelerator: str
+    count: int
+    region: str
     on_demand: Micros
-    bid: Micros  # 0 without
+    bid: Micros | None
     vcpus: float | None
     memory_gb: float | None
 
 
-# (accelerator, count, region) → asks
-_Groups = defaultdict[tuple[str, int, str], list[_Ask]]
-
-
 def fetch(context: Context) -> Iterator[Listing]:
-    usable = 0
+    alike: defaultdict[tuple[str, int, str], list[_Ask]] = defaultdict(list)
+    for ask in each(context, _offers(context), lambda it: _asks(context, it), called="ask"):
+        alike[ask.accelerator, ask.count, ask.region].append(ask)
+    for _, asks in sorted(alike.items()):
+        yield _listing(context, asks)
+
+
+def _offers(context: Context) -> Iterator[Any]:
     for number, gpus in enumerate(_GPUS, start=1):
-        groups: _Groups = defaultdict(list)
-        for offer in _search(context, gpus):
-            _gather(context, offer, groups)
-        for (accelerator, count, region), asks in sorted(groups.items()):
-            usable += 1
-            yield _listing(context, accelerator, count, region, asks)
+        yield from _search(context, gpus)
         context.progress(number, len(_GPUS))
-    if not usable:
-        raise SourceFailed(
-            "Vast has no ask that we can use for any GPU",
-            hint="the source may have changed its format; the old prices stay in place",
-        )
 
 
 def _search(context: Context, gpus: tuple[str, ...]) -> list[Any]:
@@ -99,15 +105,9 @@ def _search(context: Context, gpus: tuple[str, ...]) -> list[Any]:
         "order": [["score", "desc"]],
         "limit": _LIMIT,
     }
-    key = context.env.get("VAST_API_KEY", "").strip()
-    headers = {"authorization": f"Bearer {key}"} if key else None
-    try:
-        answer = context.http.post_json(f"{context.url}/api/v0/bundles/", wanted, headers=headers)
-    except SourceFailed as error:
-        if key and "HTTP 401" in error.message:
-            hint = "check VAST_API_KEY, or unset it: asks can be read without"
-            raise SourceFailed(error.message, hint=hint) from None
-        raise
+    answer = context.http.post_json(
+        f"{context.url}/api/v0/bundles/", wanted, headers=context.bearer("VAST_API_KEY")
+    )
     if need(answer, dict, "answer").get("success") is False:
         raise SourceFailed(f"Vast refuses the search: {str(answer.get('msg'))[:200]}")
     offers: list[Any] = need(answer.get("offers"), list, "answer.offers")
@@ -116,47 +116,49 @@ def _search(context: Context, gpus: tuple[str, ...]) -> list[Any]:
     return offers
 
 
-def _gather(context: Context, offer: Any, groups: _Groups) -> None:
-    try:
-        vendor = need(need(offer, dict, "offers[]").get("gpu_name"), str, "offers[].gpu_name")
-        count = need(offer.get("num_gpus"), int, "offers[].num_gpus")
-        memory_mb = _amount(need(offer.get("gpu_ram"), (int, float), "offers[].gpu_ram"))
-        price, bid = _micros(offer.get("dph_total")), _micros(offer.get("min_bid"))
-    except SourceFailed:
-        context.skip("malformed ask")
-        return
+def _asks(context: Context, offer: Any) -> Iterator[_Ask]:
+    """The ask in this offer, if it is one that we can use."""
+    vendor = need(need(offer, dict, "offers[]").get("gpu_name"), str, "offers[].gpu_name")
+    count = as_gpu_count(offer.get("num_gpus"), "offers[].num_gpus")
+    memory_mb = as_amount(need(offer.get("gpu_ram"), NUMBER, "offers[].gpu_ram"))
+    price, bid = (
+        as_price(offer.get(field), f"offers[].{field}", kind=(*NUMBER, NoneType))
+        for field in ("dph_total", "min_bid")
+    )
     accelerator = context.names.canonical(
         _MEANT.get(vendor, vendor), memory_mb / _MB_PER_GB if memory_mb else None
     )
     region = _region(offer.get("geolocation"))
     if accelerator is None:
         context.skip(f"unknown accelerator {vendor!r}")
-    elif price <= 0:
+    elif price is None:
         context.skip("no price")
-    elif not 0 < count <= _MOST_GPUS:
-        context.skip(f"{str(count)[:20]} GPUs")
+    elif not count:
+        context.skip("0 GPUs")
     elif region is None:
         context.skip("unknown place")
     else:
-        vcpus, cores = _amount(offer.get("cpu_cores_effective")), _amount(offer.get("cpu_cores"))
-        host_gb = _amount(offer.get("cpu_ram"))
+        vcpus, cores, host_mb = (
+            as_amount(offer.get(field)) for field in ("cpu_cores_effective", "cpu_cores", "cpu_ram")
+        )
         # The renter of a part of a host gets that part of its memory too.
-        memory = host_gb / _MB_PER_GB * vcpus / cores if vcpus and cores and host_gb else None
-        groups[accelerator, count, region].append(_Ask(price, bid, vcpus, memory))
+        memory = host_mb / _MB_PER_GB * vcpus / cores if vcpus and cores and host_mb else None
+        yield _Ask(accelerator, count, region, price, bid, vcpus, memory)
 
 
-def _listing(
-    context: Context, accelerator: str, count: int, region: str, asks: list[_Ask]
-) -> Listing:
+def _listing(context: Context, asks: list[_Ask]) -> Listing:
+    """`asks` are of one chip, count and place."""
+    first = asks[0]
     on_demand = median_low(ask.on_demand for ask in asks)
-    spot = median_low([ask.bid for ask in asks if 0 < ask.bid < ask.on_demand] or [on_demand])
+    bids = [ask.bid for ask in asks if ask.bid and ask.bid < ask.on_demand]
+    spot = median_low(bids or [on_demand])
     if spot >= on_demand:
         context.skip("spot no cheaper than on-demand")
     return Listing(
-        region=region,
-        instance_type=f"{count}x-{accelerator} (median ask)",
-        accelerator=accelerator,
-        accelerator_count=count,
+        region=first.region,
+        instance_type=f"{first.count}x-{first.accelerator} (median ask)",
+        accelerator=first.accelerator,
+        accelerator_count=first.count,
         vcpus=min((ask.vcpus for ask in asks if ask.vcpus), default=None),
         memory_gb=min((ask.memory_gb for ask in asks if ask.memory_gb), default=None),
         on_demand=on_demand,
@@ -173,23 +175,12 @@ def _region(geolocation: Any) -> str | None:
     return "/".join([*parts[:-1], parts[-1].upper(), continent]) if continent else None
 
 
-def _micros(value: Any) -> Micros:
-    try:
-        return micros_from_usd(0 if value is None else need(value, (int, float), "offers[].price"))
-    except InvalidValue as error:
-        raise SourceFailed(error.message) from None
-
-
-def _amount(value: Any) -> float | None:
-    usable = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9
-    return float(value) if usable else None
-
-
 SOURCE = Source(
     provider="vast",
     url="https://console.vast.ai",
     fetch=fetch,
     describes="Vast search API, lower median of verified asks",
     markets=("on_demand", "spot"),
+    optional_keys=("VAST_API_KEY",),
     complete=True,
 )

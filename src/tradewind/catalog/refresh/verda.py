@@ -14,14 +14,21 @@ Where a type can be started now is asked only with VERDA_CLIENT_ID and VERDA_CLI
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import NoneType
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.catalog.refresh.base import (
+    NUMBER,
+    Context,
+    Listing,
+    Source,
+    as_price,
+    as_size,
+    each,
+    need,
+)
+from tradewind.errors import SourceFailed
 from tradewind.model import Market
-from tradewind.units import Micros, micros_from_usd
-
-_LARGEST = 1e6  # GB in a machine
 
 # type → (where there is some now, on which market)
 Stock = dict[str, list[tuple[str, Market]]]
@@ -31,19 +38,7 @@ def fetch(context: Context) -> Iterator[Listing]:
     address = f"{context.url}/v1/instance-types"
     types = need(context.http.get_json(address, query={"currency": "usd"}), list, "answer")
     stock = _stock(context)
-    problem, usable = SourceFailed("Verda lists no GPU that we know"), 0
-    for number, entry in enumerate(types, start=1):
-        context.progress(number, len(types))
-        try:
-            listings = _listings(context, entry, stock)
-        except SourceFailed as error:  # one odd entry does not cost us the rest
-            problem = error
-            context.skip("malformed entry")
-            continue
-        usable += bool(listings)
-        yield from listings
-    if not usable:
-        raise problem
+    yield from each(context, types, lambda entry: _listings(context, entry, stock))
 
 
 def _listings(context: Context, entry: Any, stock: Stock | None) -> list[Listing]:
@@ -56,13 +51,16 @@ def _listings(context: Context, entry: Any, stock: Stock | None) -> list[Listing
     if currency != "usd":
         context.skip(f"price in {currency.upper()}")
         return []
-    on_demand = _micros(entry.get("price_per_hour"), f"{name}.price_per_hour")
-    spot = _micros(entry.get("spot_price"), f"{name}.spot_price")
-    if on_demand <= 0:
+    on_demand, spot = (
+        as_price(entry.get(field), f"{name}.{field}", kind=(str, *NUMBER, NoneType))
+        for field in ("price_per_hour", "spot_price")
+    )
+    if on_demand is None:
         context.skip("no price")
         return []
-    if spot >= on_demand:
+    if spot and spot >= on_demand:
         context.skip("spot no cheaper than on-demand")
+        spot = None
     accelerator = _accelerator(context, name, entry, gpus)
     if not accelerator:
         context.skip(f"unknown accelerator {entry.get('model')!r}")
@@ -79,7 +77,7 @@ def _listings(context: Context, entry: Any, stock: Stock | None) -> list[Listing
             vcpus=_part(entry, "cpu", "number_of_cores", name) or None,
             memory_gb=_part(entry, "memory", "size_in_gigabytes", name) or None,
             on_demand=on_demand,
-            spot=spot if 0 < spot < on_demand else None,
+            spot=spot,
             only_known=bool(places) and region == "any",
             in_stock=in_stock,
             stock_market=market,
@@ -104,18 +102,14 @@ def _accelerator(context: Context, name: str, entry: dict[str, Any], gpus: float
 
 def _stock(context: Context) -> Stock | None:
     """What can be started now, or None where that is not known: prices do not depend on it."""
-    client, secret = context.env.get("VERDA_CLIENT_ID"), context.env.get("VERDA_CLIENT_SECRET")
+    client, secret = context.key("VERDA_CLIENT_ID"), context.key("VERDA_CLIENT_SECRET")
     if not client or not secret:
         return None
     try:
         return _startable(context, client, secret)
     except SourceFailed as error:
-        if "HTTP 40" in error.message:
-            raise SourceFailed(
-                error.message,
-                hint="check VERDA_CLIENT_ID and VERDA_CLIENT_SECRET, or unset them: "
-                "prices need no key",
-            ) from None
+        if error.status is not None and 400 <= error.status < 410:
+            raise  # a key that is wrong should be told, not pass for a fault of theirs
         context.skip("stock not readable")
         return None
 
@@ -142,19 +136,7 @@ def _startable(context: Context, client: str, secret: str) -> Stock:
 
 def _part(entry: dict[str, Any], part: str, field: str, name: str) -> float:
     where = f"{name}.{part}"
-    number: float = need(
-        need(entry.get(part) or {}, dict, where).get(field, 0), (int, float), where
-    )
-    if not 0 <= number < _LARGEST:
-        raise SourceFailed(f"{where}.{field}: {str(number)[:20]} is no size")
-    return number
-
-
-def _micros(value: Any, where: str) -> Micros:
-    try:
-        return micros_from_usd(0 if value is None else value)
-    except InvalidValue as error:
-        raise SourceFailed(f"{where}: {error.message}") from None
+    return as_size(need(entry.get(part) or {}, dict, where).get(field, 0), f"{where}.{field}")
 
 
 SOURCE = Source(
@@ -163,5 +145,7 @@ SOURCE = Source(
     fetch=fetch,
     describes="Verda API v1 instance-types",
     markets=("on_demand", "spot"),
+    optional_keys=("VERDA_CLIENT_ID", "VERDA_CLIENT_SECRET"),
+    refusals=(400, 401, 403),  # 400 is what the token's address says of an unknown client
     complete=True,
 )

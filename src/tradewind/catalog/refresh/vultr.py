@@ -21,9 +21,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tradewind.catalog.refresh.base import Context, Listing, Source, need
-from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.units import Micros, micros_from_usd
+from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, as_size, need
+from tradewind.errors import SourceFailed
+from tradewind.units import Micros
 
 # Memory of a whole GPU as Vultr sells it, for plans that tell their memory but not their count.
 _MEMORY_GB = {
@@ -45,11 +45,6 @@ def fetch(context: Context) -> Iterator[Listing]:
             done += 1
             yield from _listings(context, plan)
             context.progress(done, None)
-    if not done:
-        raise SourceFailed(
-            "Vultr lists no plan at all",
-            hint="the source may have changed its format; the old prices stay in place",
-        )
 
 
 def _plans(context: Context, path: str, key: str) -> Iterator[dict[str, Any]]:
@@ -147,29 +142,15 @@ def _prices(
         ("hourly_cost", plan.get("deploy_ondemand") is not False),
         ("hourly_cost_preemptible", plan.get("deploy_preemptible") is True),
     ):
-        price = _price(cost.get(field), f"{where}.{field}") if sold else None
-        if price is not None and price <= 0:
+        found.append(as_price(cost.get(field), f"{where}.{field}") if sold else None)
+        if sold and found[-1] is None:
             context.skip("price of zero")
-            price = None
-        found.append(price)
     return found[0], found[1]
-
-
-def _price(value: Any, where: str) -> Micros:
-    try:
-        return micros_from_usd(need(value, (int, float), where))
-    except InvalidValue as error:
-        raise SourceFailed(f"{where}: {error.message}") from None
 
 
 def _number(plan: dict[str, Any], field: str, where: str) -> float | None:
     value = plan.get(field)
-    if value is None:
-        return None
-    number: float = need(value, (int, float), f"{where}.{field}")
-    if not 0 <= number < 1e9:
-        raise SourceFailed(f"{where}.{field}: {number} cannot be")
-    return number
+    return None if value is None else as_size(value, f"{where}.{field}")
 
 
 SOURCE = Source(
