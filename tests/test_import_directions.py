@@ -33,7 +33,7 @@ PURE = [
     "model",
     *(
         f"catalog/{name}.py"
-        for name in ("names", "table", "query", "doubts", "comparison", "facts")
+        for name in ("names", "table", "query", "doubts", "facts", "refresh/merge")
     ),
 ]
 BANNED_IN_PURE = {"clock", "os", "pathlib", "io", "subprocess", "socket", "urllib3", "time"}

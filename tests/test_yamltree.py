@@ -64,7 +64,7 @@ def test_wrong_kinds() -> None:
     root = yamltree.parse("list: [1]\nnothing:\nnumber: -3\n", "f.yaml")
     with pytest.raises(InvalidValue, match="expected a value, found a list"):
         root.value["list"].text()
-    with pytest.raises(InvalidValue, match="expected a value, found nothing"):
+    with pytest.raises(InvalidValue, match="expected a value, found none"):
         root.value["nothing"].text()
     with pytest.raises(InvalidValue, match="cannot be"):
         root.value["number"].number()

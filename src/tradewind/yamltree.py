@@ -53,7 +53,6 @@ class Node:
     value: Any  # dict[str, Node], list[Node], str, or None
     line: int
     where: str  # `offers[2].accelerator`
-    quoted: bool = False
 
     def mapping(self, allowed: Iterable[str], problems: Problems) -> Mapping[str, Node]:
         """The fields; unknown ones are refused with the nearest legal name."""
@@ -163,7 +162,7 @@ class _Converter:
                     )
                 inner = self.convert(value, f"{where}.{name}" if where else name, within)
                 # A field is where its name stands, also when its value begins a line below.
-                fields[name] = Node(inner.value, key.start_mark.line + 1, inner.where, inner.quoted)
+                fields[name] = Node(inner.value, key.start_mark.line + 1, inner.where)
             return Node(fields, line, where or "file")
         if isinstance(node, yaml.SequenceNode):
             inside = [
@@ -172,6 +171,4 @@ class _Converter:
             ]
             return Node(inside, line, where or "file")
         plain_null = node.tag == "tag:yaml.org,2002:null"
-        return Node(
-            None if plain_null else node.value, line, where or "file", node.style in ("'", '"')
-        )
+        return Node(None if plain_null else node.value, line, where or "file")

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ import pytest
 
 from tests.catalog.test_build import ACCELERATORS, GOOD, INSTANCES, OFFERS, RATES
 from tests.cli.conftest import Cli, days_ago, fresh, install, on_a_terminal
-from tests.local_http import LocalHttp, Reply
+from tests.local_http import LocalHttp, Reply, Request
 from tradewind import clock
 from tradewind.catalog import files
 
@@ -69,7 +72,7 @@ def test_refresh_renews_adds_and_delists(cli: Cli, stocked: Path, sources: Local
     assert ran.json == [
         {
             "provider": "lambda", "ok": True, "error": None, "renewed": 2, "changed": 2,
-            "added": 0, "delisted": 1, "skipped": {},
+            "added": 0, "delisted": 1, "unbelieved": 0, "skipped": {},
         }
     ]  # fmt: skip
     assert prices(cli, "lambda") == {
@@ -235,8 +238,8 @@ def test_build(cli: Cli, home: Path, data: Path) -> None:
 
 def test_build_from_nothing_keeps_the_last_good(cli: Cli, stocked: Path, data: Path) -> None:
     before = (stocked / "catalog.json.gz").read_bytes()
-    assert cli("catalog", "build", "--from", str(data / "none")).code == 3
-    (data / "offers.csv").write_text("junk")
+    assert cli("catalog", "build", "--from", str(data / "none")).code == 5
+    (data / "offers.csv").write_text("junk\njunk")
     assert cli("catalog", "build", "--from", str(data)).code == 4
     (data / "offers.csv").write_bytes(b"\xff\xfe\x00")
     assert cli("catalog", "build", "--from", str(data)).code == 4
@@ -260,7 +263,7 @@ def test_reset(cli: Cli, stocked: Path) -> None:
         (["observe", "lambda", "us-east-3", "nothing", "--available"], 3, "sells no 'nothing'"),
         (["observe", "lambda", "us-east-3", "gpu_8x_h100_sxm5"], 2, "--available"),
         (["observe", "lambda", "us-east-3", "gpu_8x_h100_sxm5", "--available", "--for", "0s"], 2,
-         "expire at once"),
+         "from 1s to 30d"),
         (["build"], 2, "--from"),
         (["doctor", "--kind", "ugly"], 2, "ugly"),
         (["refresh", "--timeout", "now"], 2, "not a length of time"),
@@ -273,13 +276,70 @@ def test_bad_input(cli: Cli, stocked: Path, arguments: list[str], code: int, wor
     assert words in ran.err
 
 
-def test_a_closed_pipe_is_no_error(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "code", "err"),
+    [
+        ("offers --json --all | head -1", 0, ""),
+        ("offers -l 0 | head -1", 0, ""),
+        ("catalog doctor -l 0 | head -1", 0, ""),
+        ("offers >&-", 0, ""),
+        ("offers --json >/dev/full", 5, "No space left"),
+        ("accelerators >/dev/full", 5, "No space left"),
+    ],
+)
+def test_output_that_nobody_takes(home: Path, line: str, code: int, err: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m tradewind offers --json --all | head -1",
-        shell=True,
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m tradewind {line}"],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stdout == "{\n"
-    assert done.stderr == ""
+    assert done.returncode == code
+    assert err in done.stderr
+    assert bool(err) == bool(done.stderr)
+
+
+def test_a_terminal_that_knows_only_ascii(home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tradewind", "offers", "--limit", "1"],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert b"1? " in done.stdout
+
+
+def test_one_interrupt_ends_a_refresh(home: Path, sources: LocalHttp) -> None:
+    asked = threading.Event()
+
+    def silent(request: Request) -> Reply:
+        asked.set()
+        return Reply(ANSWER, delay_s=30)
+
+    sources.on(TYPES, silent)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tradewind", "catalog", "refresh", "-p", "lambda"],
+        stderr=subprocess.PIPE,
+    )
+    assert asked.wait(30)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert b"interrupted" in err
+
+
+def test_what_another_refresh_renewed_meanwhile_is_kept(
+    cli: Cli, stocked: Path, sources: LocalHttp
+) -> None:
+    def slowly(request: Request) -> Reply:
+        install(
+            stocked,
+            fresh("lambda", region="us-east-3", instance_type="gpu_8x_h100_sxm5", on_demand=31.92),
+            fresh("azure", "A100-80GB", 8, region="eastus", on_demand=19.99),
+        )
+        return Reply(ANSWER)
+
+    sources.on(TYPES, slowly)
+    assert cli("catalog", "refresh", "-p", "lambda").code == 0
+    assert list(prices(cli, "azure").values()) == [19.99]
+    assert list(prices(cli, "lambda").values()) == [28.72]

@@ -1,4 +1,4 @@
-"""Instance types side by side, with the ratios people care about. Pure."""
+"""Instance types side by side, with the ratios people care about."""
 
 from __future__ import annotations
 

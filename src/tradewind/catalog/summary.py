@@ -1,4 +1,4 @@
-"""What is asked for an accelerator, by whom: the range of trusted prices. Pure."""
+"""The catalog in figures: what is asked for an accelerator, and how much there is of whom."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from statistics import median
 
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.query import Selection
+from tradewind.catalog.table import PRICE_GROUPS, OfferTable
 from tradewind.model import MARKETS, Market
 
 
@@ -41,6 +42,41 @@ class Sold:
 
     sellers: tuple[Seller, ...]
     by_market: dict[Market, Range]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How much the catalog holds of one provider, trusted or not."""
+
+    provider: str
+    offers: int
+    types: int
+    regions: int
+    prices: dict[Market, int]
+    oldest: str
+    newest: str
+
+
+def held(table: OfferTable) -> list[Held]:
+    """Every provider in the table, the one with most offers first."""
+    rows_of: dict[str, list[int]] = {}
+    for row in range(len(table)):
+        rows_of.setdefault(table.columns["provider"][row], []).append(row)
+    found = []
+    for provider, rows in rows_of.items():
+        prices: dict[Market, int] = dict.fromkeys(MARKETS, 0)
+        dates: set[str] = set()
+        for group, (market, _) in PRICE_GROUPS.items():
+            columns = table.prices[group]
+            priced = [row for row in rows if columns.micros[row] is not None]
+            prices[market] += len(priced)
+            dates.update(columns.as_of[row] for row in priced)
+        types, regions = (
+            len({table.columns[name][row] for row in rows}) for name in ("instance_type", "region")
+        )
+        known = sorted(dates - {""}) or [""]
+        found.append(Held(provider, len(rows), types, regions, prices, known[0], known[-1]))
+    return sorted(found, key=lambda held: -held.offers)
 
 
 def sold(catalog: Catalog, names: Iterable[str], today: date) -> dict[str, Sold]:

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,10 @@ from typing import Any
 import click
 
 from tradewind import clock
-from tradewind.catalog import doubts, files
+from tradewind.catalog import doubts, files, summary
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.files import BUILT_IN
 from tradewind.catalog.query import FRESH_WITHIN_DAYS, literal
-from tradewind.catalog.table import PRICE_GROUPS
 from tradewind.cli import render
 from tradewind.cli.render import Column
 from tradewind.errors import InvalidValue, NotFound, SourceFailed
@@ -38,41 +38,8 @@ def command() -> None:
 def status(as_json: bool) -> None:
     """Where the catalog comes from, how much is in it, and how old its prices are."""
     catalog = files.load()
-    providers: dict[str, dict[str, Any]] = {}
-    columns = catalog.table.columns
-    for row in range(len(catalog.table)):
-        provider = columns["provider"][row]
-        entry = providers.setdefault(
-            provider,
-            {
-                "offers": 0,
-                "types": set(),
-                "regions": set(),
-                "dates": set(),
-                **dict.fromkeys(MARKETS, 0),
-            },
-        )
-        entry["offers"] += 1
-        entry["types"].add(columns["instance_type"][row])
-        entry["regions"].add(columns["region"][row])
-        for group, (market, _) in PRICE_GROUPS.items():
-            prices = catalog.table.prices[group]
-            if prices.micros[row] is not None:
-                entry[market] += 1
-                entry["dates"].add(prices.as_of[row])
-    rows = [
-        {
-            "provider": name,
-            "offers": entry["offers"],
-            "types": len(entry["types"]),
-            "regions": len(entry["regions"]),
-            **{market: entry[market] for market in MARKETS},
-            "oldest": min(entry["dates"] - {""}, default=None),
-            "newest": max(entry["dates"] - {""}, default=None),
-        }
-        for name, entry in sorted(providers.items(), key=lambda item: -item[1]["offers"])
-    ]
-    summary: dict[str, Any] = {
+    held = summary.held(catalog.table)
+    known = {
         "origin": catalog.origin,
         "made_at": catalog.facts.made_at.isoformat(),
         "offers": len(catalog.table),
@@ -82,10 +49,9 @@ def status(as_json: bool) -> None:
         "observations": len(catalog.observations.latest) if catalog.observations else 0,
         "account": catalog.account.origin if catalog.account else None,
         "idle_account_lines": catalog.account.idle(catalog.table) if catalog.account else [],
-        "providers": rows,
     }
     if as_json:
-        render.print_json(summary)
+        render.print_json({**known, "providers": [asdict(one) for one in held]})
         return
     render.table(
         [
@@ -93,27 +59,34 @@ def status(as_json: bool) -> None:
             Column("OFFERS", right=True, keep=8),
             Column("TYPES", right=True, keep=5),
             Column("REGIONS", right=True, keep=4),
-            Column("ON-DEMAND", right=True, keep=3),
-            Column("SPOT", right=True, keep=6),
-            Column("RESERVED", right=True, keep=2),
+            *(Column(m.replace("_", "-").upper(), right=True, keep=3) for m in MARKETS),
             Column("OLDEST", keep=7),
             Column("NEWEST", keep=8),
         ],
-        [[f"{v:,}" if isinstance(v, int) and v else v or "" for v in row.values()] for row in rows],
+        [
+            [
+                one.provider,
+                f"{one.offers:,}",
+                str(one.types),
+                str(one.regions),
+                *(f"{one.prices[market]:,}" if one.prices[market] else "" for market in MARKETS),
+                one.oldest,
+                one.newest,
+            ]
+            for one in held
+        ],
     )
     render.note(
-        f"\n{summary['offers']:,} offers, {summary['accelerators']} accelerators, "
-        f"{summary['instance_types']} instance types, {summary['rates']} other rates; "
-        f"{catalog.origin}, made {summary['made_at'][:16]}."
+        f"\n{known['offers']:,} offers, {known['accelerators']} accelerators, "
+        f"{known['instance_types']} instance types, {known['rates']} other rates; "
+        f"{catalog.origin}, made {catalog.facts.made_at:%Y-%m-%d %H:%M}."
     )
     if catalog.account:
         render.note(f"Your account file: {catalog.account.origin}.")
-        for line in summary["idle_account_lines"]:
+        for line in catalog.account.idle(catalog.table):
             click.secho(line, fg="yellow")
     if catalog.observations:
-        render.note(
-            f"{summary['observations']} observations of availability that have not expired."
-        )
+        render.note(f"{known['observations']} observations of availability that have not expired.")
 
 
 # -- doctor --------------------------------------------------------------------------------------
