@@ -284,7 +284,7 @@ def _unpack_coded(packed: Mapping[str, Any], count: int, *kinds: type) -> Coded:
     if packed["kind"] not in ("H", "I"):
         raise ValueError(f"unknown kind of column {packed['kind']!r}")
     codes = _unpack(packed["kind"], packed["codes"], count)
-    if max(codes, default=-1) >= len(packed["values"]):
+    if max(set(codes), default=-1) >= len(packed["values"]):
         raise ValueError("a column has codes without a value")
     if not all(isinstance(value, kinds) for value in packed["values"]):
         raise ValueError("a column has values of the wrong kind")
