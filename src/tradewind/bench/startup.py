@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -39,7 +39,11 @@ class Startup:
         return self.offers_s / self.python_s
 
 
-def measure(repeats: int, peers: Sequence[str] = ()) -> Startup:
+def measure(
+    repeats: int,
+    peers: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Startup:
     """Runs all in turn, so that a busy machine slows them alike. `peers` are others' commands."""
     script = Path(sys.executable).parent / "tradewind"
     ours = [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
@@ -54,7 +58,8 @@ def measure(repeats: int, peers: Sequence[str] = ()) -> Startup:
         # On the day the catalog was made: years later all would be stale, and nothing printed.
         made = catalog.load(files.PACKAGED, account=False).facts.made_at.isoformat()
         env = os.environ | {"TRADEWIND_HOME": empty, "TRADEWIND_NOW": made}
-        for _ in range(repeats + 1):
+        for done in range(repeats + 1):
+            progress(done, repeats + 1)
             for name, command in commands.items():
                 taken[name].append(_once(command, env))
     # The first of each fills the disk cache and the byte code.

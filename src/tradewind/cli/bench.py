@@ -28,7 +28,8 @@ def startup(peer: tuple[str, ...], repeat: int, as_json: bool) -> None:
     """How long the command line takes to start, against `python -c pass` in the same run."""
     from tradewind.bench import startup as bench
 
-    result = bench.measure(repeat, peer)
+    with render.bars(["startup"], quiet=as_json) as bar:
+        result = bench.measure(repeat, peer, lambda done, total: bar("startup", done, total))
     if as_json:
         render.print_json(
             {
@@ -63,7 +64,8 @@ def catalog(repeat: int, as_json: bool) -> None:
     """How long it takes to load the catalog and to search it."""
     from tradewind.bench import catalog as bench
 
-    result = bench.measure(repeat)
+    with render.busy("searching the catalog"):
+        result = bench.measure(repeat)
     if as_json:
         render.print_json(
             {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(result).items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -276,7 +275,7 @@ def refresh(provider: tuple[str, ...], timeout: str, retries: int, as_json: bool
         proxies=getproxies(),
     )
     facts = files.load(account=False).facts
-    with _bars(asked, quiet=as_json) as progress:
+    with render.bars(asked, quiet=as_json) as progress:
         answers = ask_all(facts, asked, http=http, env=env, now=now, progress=progress)
     home = files.home()
     if all(answer.outcome.failed for answer in answers):
@@ -319,29 +318,6 @@ def _sources(wanted: tuple[str, ...]) -> tuple[list[str], list[tuple[str, str]]]
         else:
             asked.append(name)
     return asked, passed_over
-
-
-@contextmanager
-def _bars(providers: list[str], *, quiet: bool) -> Iterator[Any]:
-    """A progress bar for each provider, on a terminal."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    out = render.console(stderr=True)
-    bars = Progress(
-        TextColumn("{task.description:<16}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        console=out,
-        disable=quiet or not out.is_terminal,
-    )
-    with bars:
-        tasks = {name: bars.add_task(name, total=None) for name in providers}
-
-        def progress(name: str, done: int, total: int | None) -> None:
-            bars.update(tasks[name], completed=done, total=total)
-
-        yield progress
 
 
 def _tell(outcomes: list[Any], passed_over: list[tuple[str, str]], *, renewed_at: str) -> None:
@@ -407,9 +383,10 @@ def build(folder: str, out: str | None) -> None:
     """Compile a folder of facts into a catalog."""
     from tradewind.catalog.build import build as compile_folder
 
-    facts = compile_folder(Path(folder), made_at=clock.now().replace(microsecond=0))
     path = Path(out) if out else files.home() / "catalog.json.gz"
-    size = files.save(facts, path)
+    with render.busy(f"compiling {folder}"):
+        facts = compile_folder(Path(folder), made_at=clock.now().replace(microsecond=0))
+        size = files.save(facts, path)
     click.echo(
         f"{len(facts.offers):,} offers, {len(facts.accelerators)} accelerators, "
         f"{len(facts.instances)} instance types, {len(facts.rates)} rates → {path} ({size:,} bytes)"

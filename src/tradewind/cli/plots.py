@@ -10,6 +10,7 @@ from tradewind import pictures
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.comparison import Compared
 from tradewind.catalog.query import Selection
+from tradewind.cli import render
 from tradewind.pictures import Chart, ComparedType, Provenance
 
 _FEW = 4  # accelerators of which a chart by region can still be read
@@ -69,7 +70,8 @@ def _places(c: Compared) -> str:
 
 def _draw(catalog: Catalog, charts: Sequence[Chart], file: str, title: str) -> None:
     note = f"Tradewind, {catalog.origin} of {catalog.facts.made_at:%Y-%m-%d}"
-    pictures.draw(charts, Path(file), title=title, note=note)
+    with render.busy(f"drawing {file}"):
+        pictures.draw(charts, Path(file), title=title, note=note)
 
 
 def _whole(micros: float | None) -> int | None:

@@ -10,7 +10,8 @@ import csv
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +96,44 @@ def _fitting(columns: Sequence[Column], natural: Mapping[int, int], width: int) 
 
 def _needed(widths: Mapping[int, int]) -> int:
     return sum(widths.values()) + 2 * (len(widths) - 1)
+
+
+@contextmanager
+def bars(names: Sequence[str], *, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """A progress bar for each name on a terminal's standard error, none elsewhere.
+
+    Gives `progress(name, done, total)`; until it is told a total, a bar only shows that it lives.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    out = console(stderr=True)
+    width = max(map(len, names), default=0)
+    shown = Progress(
+        TextColumn(f"{{task.description:<{width}}}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        console=out,
+        disable=quiet or not out.is_terminal,
+    )
+    with shown:
+        tasks = {name: shown.add_task(name, total=None) for name in names}
+
+        def progress(name: str, done: int, total: int | None) -> None:
+            shown.update(tasks[name], completed=done, total=total)
+
+        yield progress
+
+
+@contextmanager
+def busy(text: str) -> Iterator[None]:
+    """A sign of life on a terminal while something takes its time."""
+    out = console(stderr=True)
+    if not out.is_terminal:
+        yield
+        return
+    with out.status(text):
+        yield
 
 
 def note(text: str) -> None:
