@@ -22,8 +22,10 @@ MAY = {
     "model": BASE,
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},
-    "bench": BASE | {"model", "catalog"},
-    "cli": BASE | {"model", "catalog", "pictures", "bench"},
+    "estimate": BASE | {"model"},
+    "torch": BASE | {"model"},
+    "bench": BASE | {"model", "catalog", "estimate"},
+    "cli": BASE | {"model", "catalog", "pictures", "estimate", "torch", "bench"},
     "__main__": {"cli"},
     "__init__": {"catalog"},
 }  # type: dict[str, set[str]]

@@ -24,6 +24,8 @@ COMMANDS = {
     "offers": "Search what can be rented: prices everywhere, cheapest first.",
     "accelerators": "Facts about accelerators, who sells them and for how much.",
     "compare": "Compare instance types side by side.",
+    "estimate": "Will it fit, and how fast will it go.",
+    "calibrate": "Refit the estimator to measurements.",
     "catalog": "Look after the price catalog: doctor, refresh, build.",
     "bench": "Measure our claims on your machine.",
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -80,3 +82,54 @@ def catalog(repeat: int, as_json: bool) -> None:
     ):
         verdict = "within" if taken <= limit else "OVER"
         click.echo(f"{name:<32}{taken:7.2f} ms  {verdict} {limit:g} ms")
+
+
+_data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
+
+
+@command.command("estimate")
+@_data
+@click.option(
+    "--leave-one-source-out", is_flag=True, help="Fit without each source in turn, and score it."
+)
+@click.option("--speed", is_flag=True, help="Estimates a second instead.")
+@_json
+def estimate(data: str | None, leave_one_source_out: bool, speed: bool, as_json: bool) -> None:
+    """How near the estimates of speed come to measured training runs."""
+    from tradewind.bench import estimate as bench
+
+    if speed:
+        found = bench.speed()
+    else:
+        path = _needed(data)
+        with render.busy("estimating"):
+            found = bench.measure(path, leave_one_source_out=leave_one_source_out)
+    _figures(found, as_json)
+
+
+@command.command("memory")
+@_data
+@_json
+def memory(data: str | None, as_json: bool) -> None:
+    """How often the estimator is right about what fits, and how near its peaks are."""
+    from tradewind.bench import memory as bench
+
+    _figures(bench.measure(_needed(data)), as_json)
+
+
+def _needed(data: str | None) -> Path:
+    if not data:
+        raise click.UsageError("--data FILE is missing: what to compare with")
+    return Path(data)
+
+
+def _figures(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        render.print_json(found)
+        return
+    by_source = found.pop("by_source", {})
+    for name, value in found.items():
+        if not isinstance(value, dict):
+            click.echo(f"{name:<20} {value}")
+    for name, figures in by_source.items():
+        click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))

@@ -1,0 +1,83 @@
+"""How near the estimates of speed come to measured training runs, and how fast they are made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tradewind import clock
+from tradewind.bench.measured import finders
+from tradewind.errors import BadFile
+from tradewind.estimate import calibrate, measurements
+from tradewind.estimate.band import half_width
+from tradewind.estimate.cases import Cases
+from tradewind.estimate.constants import fitted
+from tradewind.estimate.memory import memory_use
+from tradewind.estimate.time import step_time
+
+
+def measure(path: Path, *, leave_one_source_out: bool = False) -> dict[str, Any]:
+    """All figures in percent; errors are |predicted/measured − 1| of tokens/s for each device."""
+    import numpy as np
+
+    rows = measurements.rows_of(path)
+    if not rows or "tokens_per_s_per_gpu" not in rows[0]:
+        raise BadFile(f"{path} has no column tokens_per_s_per_gpu", hint="see docs/measurements.md")
+    measured = measurements.read(rows, *finders())
+    constants = fitted()
+    if leave_one_source_out:
+        constants = calibrate.fit(measured)
+        off = calibrate.leave_one_source_out(measured, constants)
+    else:
+        off = calibrate.residuals(measured, constants)
+    errors = 100 * np.abs(np.exp(off) - 1)
+    sources = np.array(measured.sources)
+    by_source = {
+        str(name): {
+            "n": int((sources == name).sum()),
+            "median_ape": round(float(np.median(errors[sources == name])), 2),
+            "p90_ape": round(float(np.quantile(errors[sources == name], 0.9)), 2),
+        }
+        for name in sorted(set(measured.sources))
+    }
+    inside = np.abs(off) <= half_width(measured.cases)
+    return {
+        "rows": measured.rows,
+        "scored": len(errors),
+        "unsupported": sum(measured.unsupported.values()),
+        "unsupported_reasons": dict(Counter(measured.unsupported).most_common(10)),
+        "median_ape": round(float(np.median(errors)), 2),
+        "p90_ape": round(float(np.quantile(errors, 0.9)), 2),
+        "macro_median_ape": round(
+            sum(s["median_ape"] for s in by_source.values()) / len(by_source), 2
+        ),
+        "band80_coverage": round(100 * float(inside.mean()), 1),
+        "by_source": by_source,
+    }
+
+
+def speed(batch: int = 20_000, repeats: int = 15) -> dict[str, float]:
+    """Estimates of time and memory a second, on one core."""
+    import numpy as np
+
+    spread = np.arange(batch)
+    cases = Cases.of(
+        {
+            "layers": 32, "d_model": 4096, "n_heads": 32, "n_kv_heads": 8, "head_dim": 128,
+            "d_ff": 14336, "gated": 1, "vocab": 128_256, "sequence": 8192,
+            "dp": 2.0 ** (spread % 8), "tp": 2.0 ** (spread % 4), "pp": 2.0 ** (spread % 3),
+            "zero": spread % 4, "shard": 2.0 ** (spread % 8), "micro_batch": 1 + spread % 8,
+            "recompute": spread % 3, "peak": 989e12, "peak16": 989e12, "bandwidth": 3.35e12,
+            "link": 450e9, "network": 50e9, "memory_gb": 80, "generation": "hopper",
+        }
+    )  # fmt: skip
+    constants = fitted()
+    taken = []
+    for _ in range(repeats):
+        start = clock.stopwatch()
+        step_time(cases, constants)
+        memory_use(cases, constants)
+        taken.append(clock.stopwatch() - start)
+    return {"batch": batch, "per_second": round(batch / median(taken))}

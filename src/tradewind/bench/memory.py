@@ -1,0 +1,51 @@
+"""How often the estimator is right about what fits, and how near its peaks are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tradewind.bench.measured import finders
+from tradewind.errors import BadFile
+from tradewind.estimate import measurements, outcomes
+from tradewind.estimate.constants import fitted
+from tradewind.estimate.memory import GB, fits, memory_use
+
+
+def measure(path: Path) -> dict[str, Any]:
+    """All figures in percent: rows judged rightly, failures foreseen, working rows accepted."""
+    import numpy as np
+
+    rows = measurements.rows_of(path)
+    if not rows or "outcome" not in rows[0]:
+        raise BadFile(f"{path} has no column outcome", hint="see docs/measurements.md")
+    found = outcomes.read(rows, *finders())
+    constants = fitted()
+    use = memory_use(found.cases, constants)
+    said = fits(found.cases, use, constants)
+    ran = found.ran > 0
+    told = found.peak_gb > 0
+    errors = 100 * np.abs(use.peak[told] / GB / found.peak_gb[told] - 1)
+    sources = np.array(found.sources)
+
+    def share(mask: Any) -> float | None:
+        return round(100 * float(mask.mean()), 2) if mask.size else None
+
+    return {
+        "rows": found.rows,
+        "scored": len(ran),
+        "unsupported": sum(found.unsupported.values()),
+        "unsupported_reasons": dict(Counter(found.unsupported).most_common(10)),
+        "fit_accuracy": share(said == ran),
+        "oom_caught": share(~said[~ran]),
+        "ok_kept": share(said[ran]),
+        "peak_median_ape": round(float(np.median(errors)), 2) if errors.size else None,
+        "by_source": {
+            str(name): {
+                "n": int((sources == name).sum()),
+                "fit_accuracy": share((said == ran)[sources == name]),
+            }
+            for name in sorted(set(found.sources))
+        },
+    }

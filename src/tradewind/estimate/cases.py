@@ -1,0 +1,132 @@
+"""Many questions at once: what is to be trained, how it is spread, and on what, as columns.
+
+The planner asks for millions of estimates, so everything here is an array with one entry a case,
+and the formulas in `time.py` and `memory.py` work on whole columns. `Cases.of` fills what is left
+out with what it usually is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from tradewind.errors import InvalidValue
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Column = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+    Words = NDArray[np.str_]
+
+# What a software stack is called here; others are taken as their nearest kin.
+STACKS = (
+    "megatron",
+    "megatron-preFA",
+    "nanotron",
+    "fsdp-eager",
+    "fsdp-compile",
+    "xla-gpu",
+    "xla-tpu",
+)
+GENERATIONS = (
+    "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell", "cdna", "rdna", "gaudi",
+    "neuron", "tpu-v2", "tpu-v3", "tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e", "tpu-v7x",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Cases:
+    """One entry a case in every column. Rates are per accelerator; sizes in bytes and seconds."""
+
+    # -- the model: a transformer's shape, per layer
+    layers: Column
+    d_model: Column
+    n_heads: Column
+    n_kv_heads: Column
+    head_dim: Column
+    d_ff: Column  # of a dense layer; 0 where every layer has experts
+    gated: Column
+    vocab: Column
+    tied: Column
+    causal: Column
+    experts: Column
+    experts_per_token: Column
+    d_ff_expert: Column
+    d_ff_shared: Column
+    hybrid: Column  # 1 where most attention is replaced by a recurrence
+    sequence: Column
+    # -- how it is spread
+    dp: Column
+    tp: Column
+    pp: Column
+    vp: Column  # pipeline chunks on each device
+    cp: Column
+    ep: Column
+    zero: Column  # 0 none, 1 optimizer, 2 and gradients, 3 and weights
+    shard: Column  # over how many devices the state is sharded (dp, or less for hybrid sharding)
+    micro_batch: Column
+    accumulation: Column
+    recompute: Column  # 0 none, 1 selective, 2 full
+    flash: Column
+    trained: Column  # share of the weights that is trained: 1, or little for LoRA
+    weight_bytes: Column  # of a weight as it is held: 2, or less if quantised
+    optimizer_bytes: Column  # of a trained weight: 12 for AdamW with a 32-bit copy
+    fused: Column  # 1 where kernels are fused (Megatron, compiled, XLA), 0 for eager PyTorch
+    # -- what it runs on
+    peak: Column  # dense FLOP/s at the precision of the matrix work
+    peak16: Column  # dense FLOP/s at 16 bits: attention and the vocabulary stay there
+    bandwidth: Column  # memory, bytes/s
+    link: Column  # one direction between devices of a domain, bytes/s
+    network: Column  # one direction to other domains, bytes/s for each device
+    domain: Column  # devices that `link` joins: a node, a rack, a TPU slice
+    memory_gb: Column
+    year: Column  # of the software
+    fp8: Column  # 1 fp8, 2 with block scales (mxfp8)
+    generation: Words
+    stack: Words
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    @property
+    def devices(self) -> Column:
+        return self.dp * self.tp * self.pp * self.cp
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[Any] | Any]) -> Cases:
+        """From named columns; a single value counts for every case."""
+        import numpy as np
+
+        unknown = set(columns) - {f.name for f in fields(cls)}
+        if unknown:
+            raise InvalidValue(f"cases have no {sorted(unknown)[0]!r}")
+        filled = {name: columns.get(name, default) for name, default in _USUAL.items()}
+        missing = [name for name, value in filled.items() if value is None]
+        if missing:
+            raise InvalidValue(f"cases need {missing[0]!r}")
+        arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v)) for v in filled.values()))
+        made = dict(zip(filled, arrays, strict=True))
+        for name in filled:
+            kind = str if name in ("generation", "stack") else np.float64
+            made[name] = made[name].astype(kind)
+        return cls(**made)
+
+    def take(self, mask: Any) -> Cases:
+        return Cases(**{f.name: getattr(self, f.name)[mask] for f in fields(self)})
+
+
+# None: must be said.
+_USUAL: dict[str, Any] = {
+    "layers": None, "d_model": None, "n_heads": None, "n_kv_heads": None, "head_dim": None,
+    "d_ff": None, "gated": 0, "vocab": None, "tied": 0, "causal": 1,
+    "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
+    "sequence": None,
+    "dp": 1, "tp": 1, "pp": 1, "vp": 1, "cp": 1, "ep": 1, "zero": 0, "shard": 1,
+    "micro_batch": 1, "accumulation": 1, "recompute": 0, "flash": 1,
+    "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "fused": 1,
+    "peak": None, "peak16": None, "bandwidth": None, "link": None, "network": None, "domain": 8,
+    "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "stack": "megatron",
+}  # fmt: skip

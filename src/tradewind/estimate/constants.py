@@ -1,0 +1,170 @@
+"""The constants of the formulas: what each means, where it starts, and how far it may stray.
+
+A constant is positive and fitted in its logarithm. `spread` is the standard deviation of our prior
+belief in it, in the logarithm: an accelerator or stack with few measurements stays near where it
+starts, which is what its kin show. The fitted values lie in `data/calibration.json`, with the
+sources they were fitted to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.estimate.cases import GENERATIONS, STACKS, Cases
+
+if TYPE_CHECKING:
+    from tradewind.estimate.cases import Column, Words
+
+FILE = Path(__file__).parent / "data" / "calibration.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    start: float
+    spread: float
+    unit: str
+    meaning: str
+
+
+PRIORS: dict[str, Prior] = {
+    "narrow_width": Prior(150, 0.6, "", "width at which an A100's matrix rate halves"),
+    "narrow_inner": Prior(200, 0.6, "", "the same for the inner width of a shard"),
+    "few_tokens": Prior(200, 0.6, "tokens", "the same for the tokens in a micro-batch"),
+    "flash_efficiency": Prior(0.5, 0.3, "of peak", "fused attention"),
+    "unfused_efficiency": Prior(0.5, 0.4, "of peak", "attention as separate matrix products"),
+    "unfused_bytes": Prior(6, 0.5, "passes", "how often unfused attention moves its scores"),
+    "hybrid_attention": Prior(0.3, 0.5, "", "attention that a hybrid model keeps"),
+    "hybrid_layer": Prior(0.7, 0.3, "", "a hybrid model's layer against a transformer's"),
+    "bytes_outside": Prior(10, 0.5, "passes", "over d_model values by norms and residuals"),
+    "bytes_inside": Prior(4, 0.5, "passes", "over inner values by activations and rotations"),
+    "backward_elementwise": Prior(1.6, 0.3, "× forward", "elementwise work going back"),
+    "loss_bytes": Prior(8, 0.5, "bytes", "moved for each logit by the loss, both ways"),
+    "expert_matrix": Prior(0.6, 0.4, "", "matrix rate of experts against dense layers"),
+    "routing": Prior(5e-4, 0.8, "s", "routing and permuting tokens, a layer and direction, 2026"),
+    "routing_progress": Prior(0.5, 0.5, "/year", "how fast routing has become faster"),
+    "expert_exposed": Prior(0.5, 0.6, "", "share of expert traffic that is not hidden"),
+    "tensor_link_used": Prior(0.7, 0.3, "", "share of the link that tensor traffic reaches"),
+    "link_used": Prior(0.75, 0.3, "", "share of the link that other traffic reaches"),
+    "network_used": Prior(0.75, 0.3, "", "share of the network that traffic reaches"),
+    "context_exposed": Prior(0.3, 0.7, "", "share of context-parallel traffic not hidden"),
+    "hop_exposed": Prior(0.7, 0.6, "", "share of pipeline transfers not hidden"),
+    "hop_latency": Prior(3e-5, 0.8, "s", "a pipeline transfer of nothing"),
+    "last_stage": Prior(1.0, 0.2, "", "of the vocabulary's time that holds the pipeline up"),
+    "optimizer_bytes": Prior(22, 0.5, "bytes", "moved for each parameter by the optimizer"),
+    "fixed": Prior(5e-3, 1.0, "s", "a step of nothing"),
+    "straggling": Prior(0.01, 0.8, "", "slower with every doubling of the nodes"),
+    "block_scales": Prior(1.0, 0.2, "", "mxfp8 against fp8"),
+}
+
+MEMORY_PRIORS: dict[str, Prior] = {
+    "eager_gradient_bytes": Prior(4, 0.3, "bytes", "of a gradient, kept in 32 bits"),
+    "fused_gradient_bytes": Prior(2, 0.3, "bytes", "of a gradient, reduced in 16 bits"),
+    "sharded_gradient_bytes": Prior(4, 0.3, "bytes", "of a gradient of sharded weights"),
+    "eager_width_bytes": Prior(16, 0.4, "bytes", "kept for each d_model value, token and layer"),
+    "fused_width_bytes": Prior(12, 0.3, "bytes", "the same with fused kernels"),
+    "eager_gated_bytes": Prior(11, 0.3, "bytes", "kept for each inner value of a gated layer"),
+    "fused_gated_bytes": Prior(5, 0.3, "bytes", "the same with fused kernels"),
+    "plain_bytes": Prior(5, 0.3, "bytes", "kept for each inner value of a plain layer"),
+    "score_bytes": Prior(5, 0.3, "bytes", "kept for each unfused attention score"),
+    "selective_share": Prior(0.55, 0.3, "", "of activations that selective recompute keeps"),
+    "logit_bytes": Prior(8, 0.4, "bytes", "kept for each logit"),
+    "buffer_gb": Prior(0.3, 0.8, "GB", "buffers of collectives"),
+    "context_gb": Prior(0.7, 0.6, "GB", "the driver's context and libraries"),
+    "fragmentation": Prior(1.03, 0.05, "×", "what the allocator cannot use"),
+    "usable_memory": Prior(0.98, 0.004, "of memory", "what can be filled before training fails"),
+}
+PRIORS |= MEMORY_PRIORS
+
+# What kin start from: measured generations lend to those that are not.
+_EFFICIENCY = {
+    "pascal": 0.7, "volta": 0.6, "turing": 0.55, "ampere": 0.8, "ada": 0.7, "hopper": 0.72,
+    "blackwell": 0.65, "cdna": 0.5, "rdna": 0.4, "gaudi": 0.55, "neuron": 0.5,
+    **{f"tpu-{v}": 0.75 for v in ("v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x")},
+}  # fmt: skip
+for _generation, _start in _EFFICIENCY.items():
+    PRIORS[f"efficiency16.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 16 bits")
+for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
+    PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
+for _stack in STACKS:
+    _xla = _stack.startswith("xla")
+    PRIORS |= {
+        f"matrix.{_stack}": Prior(1.0, 0.12, "", "matrix rate against other stacks"),
+        f"elementwise.{_stack}": Prior(1.0, 0.4, "", "elementwise passes against others"),
+        f"launch.{_stack}": Prior(
+            2e-5 if _xla else 1.5e-4, 0.6, "s", "launching one pass's kernels"
+        ),
+        f"tensor.{_stack}": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
+        f"tensor_latency.{_stack}": Prior(1e-5, 0.8, "s", "a collective, for each further device"),
+        f"data.{_stack}": Prior(0.4, 0.6, "", "share of gradient traffic that is not hidden"),
+        f"data_latency.{_stack}": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
+        f"overlap.{_stack}": Prior(3.0, 0.4, "power", "how well weight gathering hides"),
+    }
+
+
+class Constants:
+    """Values by name, and the tables that formulas look up by generation and stack."""
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self.values = {name: values.get(name, prior.start) for name, prior in PRIORS.items()}
+
+    def __getitem__(self, name: str) -> float:
+        return self.values[name]
+
+    def by_stack(self, stacks: Words) -> Callable[[str], Column]:
+        import numpy as np
+
+        index = np.select([stacks == name for name in STACKS], range(len(STACKS)), default=0)
+
+        def column(name: str) -> Column:
+            table = np.array([self.values[f"{name}.{stack}"] for stack in STACKS])
+            found: Column = table[index]
+            return found
+
+        return column
+
+    def matrix_efficiency(self, cases: Cases) -> Column:
+        import numpy as np
+
+        eight = self._by_generation(cases, "efficiency8", "efficiency16")
+        eight = eight * np.where(cases.fp8 == 2, self["block_scales"], 1)
+        found: Column = np.where(cases.fp8 > 0, eight, self.matrix_efficiency16(cases))
+        return found
+
+    def matrix_efficiency16(self, cases: Cases) -> Column:
+        return self._by_generation(cases, "efficiency16", "efficiency16")
+
+    def attention_factor(self, cases: Cases) -> Column:
+        """Attention follows the generation's matrix efficiency, taken against Hopper's."""
+        hopper = self["efficiency16.hopper"]
+        found: Column = self.matrix_efficiency16(cases) / hopper
+        return found
+
+    def _by_generation(self, cases: Cases, name: str, otherwise: str) -> Column:
+        import numpy as np
+
+        table = np.array(
+            [self.values.get(f"{name}.{g}", self.values[f"{otherwise}.{g}"]) for g in GENERATIONS]
+        )
+        index = np.select(
+            [cases.generation == g for g in GENERATIONS],
+            range(len(GENERATIONS)),
+            default=GENERATIONS.index("ampere"),
+        )
+        found: Column = table[index]
+        return found
+
+
+@cache
+def calibration() -> Mapping[str, Any]:
+    """The calibration that came with the package."""
+    loaded: Mapping[str, Any] = json.loads(FILE.read_text())
+    return loaded
+
+
+def fitted() -> Constants:
+    return Constants(calibration()["constants"])

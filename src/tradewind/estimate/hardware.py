@@ -1,0 +1,53 @@
+"""An accelerator's facts as the columns that the formulas take. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tradewind.model import Accelerator
+
+# Devices that one fast link joins, where that is not a node of eight.
+_RACK = {"GB200": 72, "GB300": 72}
+_TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e": 256, "v7x": 9216}
+
+
+def generation(accelerator: Accelerator) -> str:
+    """The family whose efficiency it shares; the nearest kin where it has none of its own."""
+    name = accelerator.architecture.lower()
+    if name.startswith("tpu"):
+        return accelerator.name.lower()
+    for known in ("pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"):
+        if known in name:
+            return known
+    for word, known in {
+        "cdna": "cdna",
+        "rdna": "rdna",
+        "neuron": "neuron",
+        "gaudi": "gaudi",
+    }.items():
+        if word in name:
+            return known
+    return "pascal" if accelerator.release_year < 2017 else "ampere"
+
+
+def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
+    """peak, peak16, bandwidth, link, memory_gb, domain, generation and fp8."""
+    eight = "fp8" in precision
+    half = accelerator.bf16_tflops or accelerator.fp16_tflops or accelerator.fp32_tflops or 1.0
+    if precision == "fp32":
+        half = accelerator.tf32_tflops or accelerator.fp32_tflops or half
+    peak = (accelerator.fp8_tflops or half) if eight else half
+    both_ways = not accelerator.link_type.startswith("PCIe")
+    link = (accelerator.link_gbytes_per_s or 32) / (2 if both_ways else 1)
+    version = re.sub("^tpu-", "", accelerator.name.lower())
+    return {
+        "peak": peak * 1e12,
+        "peak16": half * 1e12,
+        "bandwidth": (accelerator.memory_bandwidth_gbps or 300) * 1e9,
+        "link": link * 1e9,
+        "memory_gb": accelerator.memory_gb,
+        "domain": _RACK.get(accelerator.name) or _TPU_SLICE.get(version, 8),
+        "generation": generation(accelerator),
+        "fp8": (2 if precision == "mxfp8" else 1) if eight else 0,
+    }

@@ -1,0 +1,200 @@
+"""Published (or a user's own) measurements of training throughput, as cases with their outcome.
+
+A file in the schema of docs/measurements.md: CSV, gzipped or not, one measurement a row. A row that
+the model cannot take is counted as unsupported, with the reason.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound
+from tradewind.estimate import hardware
+from tradewind.estimate.cases import STACKS, Cases
+from tradewind.model import Accelerator
+
+if TYPE_CHECKING:
+    from tradewind.estimate.cases import Column
+
+FindAccelerator = Callable[[str, float | None], Accelerator]
+FindShape = Callable[[str], Mapping[str, float] | None]
+
+_SHAPE = {
+    "layers": "layers",
+    "d_model": "d_model",
+    "n_heads": "n_heads",
+    "n_kv_heads": "n_kv_heads",
+    "head_dim": "head_dim",
+    "d_ff": "d_ff",
+    "vocab": "vocab",
+}
+_ZERO = {"none": 0, "": 0, "ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "hsdp": 3}
+# Where nothing is said of the network, what such machines usually have: bytes/s for each device.
+_NETWORK_GBPS = {"volta": 50, "ampere": 200, "hopper": 400, "blackwell": 400}
+
+
+@dataclass(slots=True)
+class Measurements:
+    cases: Cases
+    tokens_per_s: Column  # for each device
+    sources: list[str]
+    unsupported: Counter[str]
+    rows: int  # of pretraining that are fit to be used
+
+    def take(self, mask: Any) -> Measurements:
+        kept = [s for s, keep in zip(self.sources, mask, strict=True) if keep]
+        return Measurements(
+            self.cases.take(mask), self.tokens_per_s[mask], kept, self.unsupported, self.rows
+        )
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
+            return list(csv.DictReader(stream))
+    except OSError as error:
+        if isinstance(error, gzip.BadGzipFile):
+            raise BadFile(f"{path} is damaged: {error}") from None
+        raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+    except (EOFError, UnicodeDecodeError, csv.Error) as error:
+        raise BadFile(f"{path} is damaged: {error}") from None
+
+
+def read(
+    rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator, shape: FindShape
+) -> Measurements:
+    """Rows of pretraining whose quality is ok."""
+    import numpy as np
+
+    found: list[dict[str, Any]] = []
+    outcomes: list[float] = []
+    sources: list[str] = []
+    unsupported: Counter[str] = Counter()
+    total = 0
+    for row in rows:
+        if (
+            not row.get("quality", "ok").startswith("ok")
+            or row.get("task", "pretrain") != "pretrain"
+        ):
+            continue
+        total += 1
+        try:
+            outcome = number(row, "tokens_per_s_per_gpu")
+            case = case_of(row, accelerator, shape)
+            if not outcome:
+                raise InvalidValue("no tokens_per_s_per_gpu")
+        except (InvalidValue, NotFound) as error:
+            unsupported[error.message] += 1
+            continue
+        found.append(case)
+        outcomes.append(outcome)
+        sources.append(row.get("source", ""))
+    if not found:
+        raise BadFile(
+            "no row can be used" + (f": {unsupported.most_common(1)[0][0]}" if unsupported else "")
+        )
+    cases = Cases.of({name: [case[name] for case in found] for name in found[0]})
+    return Measurements(cases, np.array(outcomes), sources, unsupported, total)
+
+
+def case_of(
+    row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
+) -> dict[str, Any]:
+    chip = accelerator(row["accelerator"], number(row, "accelerator_mem_gb"))
+    case: dict[str, Any] = dict(_model(row, shape))
+    case |= hardware.columns(chip, row.get("precision", "bf16"))
+    node = number(row, "gpus_per_node") or 8
+    text = row.get("interconnect", "")
+    if not case["generation"].startswith("tpu"):
+        case["domain"] = 72 if "nvl72" in text else node
+    case["network"] = _network(text, node, case["generation"]) * 1e9 / 8
+    for name in ("dp", "tp", "pp", "vp", "cp", "ep", "micro_batch"):
+        case[name] = number(row, name) or 1
+    case["accumulation"] = number(row, "grad_accum") or 1
+    case["sequence"] = number(row, "seq_len") or 2048
+    sharding = row.get("sharding", "").lower()
+    case["zero"] = _ZERO.get(sharding, 0)
+    case["shard"] = min(case["dp"], node) if sharding == "hsdp" else case["dp"]
+    case["flash"] = 0 if row.get("flash_attention", "1") in ("0", "0.0") else 1
+    case["recompute"] = _recompute(row.get("activation_ckpt", ""))
+    case["stack"] = stack_of(row.get("stack", ""))
+    date = re.match(r"(\d{4})-?(\d\d)?", row.get("sw_date", ""))
+    case["year"] = int(date[1]) + (int(date[2] or 6) - 1) / 12 if date else 2025
+    return case
+
+
+def _model(row: Mapping[str, str], shape: FindShape) -> Mapping[str, float]:
+    model = {name: number(row, column) for name, column in _SHAPE.items()}
+    if all(model.values()):
+        return {
+            **{name: value or 0 for name, value in model.items()},
+            "gated": number(row, "gated") or 0,
+            "tied": number(row, "tied_emb") or 0,
+            "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
+        }  # fmt: skip
+    known = shape(row.get("model", ""))
+    if known is None:
+        raise InvalidValue(f"the shape of {row.get('model')!r} is not known")
+    return known
+
+
+def stack_of(name: str) -> str:
+    """Our nearest kin of a software stack."""
+    if name in STACKS:
+        return name
+    plain = name.lower()
+    kin = {
+        "nemo": "megatron", "deepspeed": "megatron", "mcore": "megatron", "maxtext": "xla-tpu",
+        "pax": "xla-gpu", "jax": "xla-gpu", "xla": "xla-gpu", "torchtitan": "fsdp-compile",
+        "compile": "fsdp-compile", "eager": "fsdp-eager", "ddp": "fsdp-eager",
+        "fsdp": "fsdp-eager", "megatron": "megatron", "nanotron": "nanotron",
+    }  # fmt: skip
+    return next((ours for word, ours in kin.items() if word in plain), "fsdp-eager")
+
+
+def _recompute(text: str) -> int:
+    if text == "full":
+        return 2
+    return 1 if text and text not in ("none", "unknown") else 0
+
+
+def _network(text: str, node: float, generation: str) -> float:
+    """Gbit/s for each device."""
+    for pattern, share in (
+        (r"(\d+)x(\d+)\s*Gb/s/node", node),
+        (r"(\d+)\s*Gb/s/node", node),
+        (r"(\d+)\s*Gb/s/gpu", 1),
+    ):
+        found = re.search(pattern, text)
+        if found:
+            product = 1.0
+            for part in found.groups():
+                product *= float(part)
+            return product / share
+    return network_gbps(generation)
+
+
+def network_gbps(generation: str) -> float:
+    """What machines of that generation usually have, Gbit/s for each accelerator."""
+    return _NETWORK_GBPS.get(generation, 100)
+
+
+def number(row: Mapping[str, str], name: str) -> float | None:
+    text = (row.get(name) or "").strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise InvalidValue(f"{name} is {text!r}, not a number") from None
+    if not 0 <= value < 1e18:
+        raise InvalidValue(f"{name} is {text}, which cannot be")
+    return value

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.catalog.small import REAL
+from tradewind.errors import BadFile, NoAccess
+from tradewind.estimate import calibrate, measurements
+from tradewind.estimate.band import half_width
+from tradewind.estimate.cases import Cases
+from tradewind.estimate.constants import PRIORS, Constants, calibration, fitted
+from tradewind.estimate.measurements import Measurements
+from tradewind.estimate.time import step_time
+from tradewind.model import Accelerator
+
+
+def accelerator(name: str, memory_gb: float | None) -> Accelerator:
+    return REAL.accelerators[REAL.names.canonical(name, memory_gb) or REAL.names.one(name)]
+
+
+def row(**fields: Any) -> dict[str, str]:
+    known: dict[str, Any] = {
+        "source": "mine", "stack": "fsdp-compile", "task": "pretrain", "quality": "ok",
+        "model": "llama", "layers": 32, "d_model": 4096, "n_heads": 32, "n_kv_heads": 8,
+        "head_dim": 128, "d_ff": 14336, "gated": 1, "vocab": 128256, "seq_len": 4096,
+        "accelerator": "H100-SXM-80", "accelerator_mem_gb": 80, "n_gpus": 8, "gpus_per_node": 8,
+        "interconnect": "nvlink; ib 400Gb/s/gpu", "precision": "bf16", "dp": 8, "tp": 1, "pp": 1,
+        "sharding": "zero3", "micro_batch": 2, "grad_accum": 4, "activation_ckpt": "none",
+        "tokens_per_s_per_gpu": 10_000,
+    }  # fmt: skip
+    return {name: str(value) for name, value in (known | fields).items()}
+
+
+def read(*rows: dict[str, str]) -> Measurements:
+    return measurements.read(rows, accelerator, lambda name: None)
+
+
+def test_rows_become_cases() -> None:
+    found = read(row(tp=2, dp=4, precision="fp8", activation_ckpt="full", sharding="hsdp"))
+    case = found.cases
+    assert (case.tp[0], case.dp[0], case.zero[0], case.recompute[0]) == (2, 4, 3, 2)
+    assert case.fp8[0] == 1
+    assert case.peak[0] == pytest.approx(1978.9e12)
+    assert case.network[0] == 50e9
+    assert case.generation[0] == "hopper"
+    network = read(row(interconnect="ib 8x200Gb/s/node")).cases.network[0]
+    assert network == pytest.approx(25e9)
+
+
+def test_rows_that_cannot_be_taken_are_counted_with_the_reason() -> None:
+    found = read(
+        row(),
+        row(quality="q:odd"),
+        row(task="lora"),
+        row(accelerator="Z99"),
+        row(layers="", model="unheard-of"),
+        row(dp="many"),
+        row(tokens_per_s_per_gpu=""),
+    )
+    assert (found.rows, len(found.cases)) == (5, 1)
+    assert sum(found.unsupported.values()) == 4
+    assert "the shape of 'unheard-of' is not known" in found.unsupported
+    with pytest.raises(BadFile, match="no row can be used"):
+        read(row(accelerator="Z99"))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(NoAccess):
+        measurements.rows_of(tmp_path / "none.csv")
+    (tmp_path / "x.csv.gz").write_bytes(b"not gzip")
+    with pytest.raises(BadFile, match="damaged"):
+        measurements.rows_of(tmp_path / "x.csv.gz")
+    with (tmp_path / "x.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(row()))
+        writer.writeheader()
+        writer.writerow(row())
+    assert len(measurements.rows_of(tmp_path / "x.csv")) == 1
+
+
+def world(constants: Constants, number: int = 40) -> Measurements:
+    """Measurements from a world in which `constants` are true."""
+    rows = [
+        row(
+            micro_batch=2 ** (n % 4),
+            d_model=1024 * 2 ** (n % 3),
+            d_ff=4096 * 2 ** (n % 3),
+            layers=8 * (1 + n % 4),
+            grad_accum=1 + n % 5,
+            source=f"s{n % 4}",
+        )
+        for n in range(number)
+    ]
+    found = read(*rows)
+    found.tokens_per_s = step_time(found.cases, constants).tokens_per_s
+    return found
+
+
+def error(measured: Measurements, constants: Constants) -> float:
+    return float(np.median(np.abs(calibrate.residuals(measured, constants))))
+
+
+def test_a_fit_finds_the_world_it_was_measured_in() -> None:
+    true = Constants({"matrix.fsdp-compile": 0.75, "launch.fsdp-compile": 4e-4, "fixed": 0.02})
+    measured = world(true)
+    assert error(measured, Constants({})) > 0.15
+    assert error(measured, calibrate.fit(measured)) < 0.02
+
+
+def test_three_points_of_ones_own_help_visibly() -> None:
+    slower = fitted().values | {"matrix.fsdp-compile": 0.7 * fitted()["matrix.fsdp-compile"]}
+    everything = world(Constants(slower))
+    three = everything.take(np.arange(len(everything.cases)) % 14 == 1)
+    assert len(three.cases) == 3
+    before, after = fitted(), calibrate.sharpen(three, fitted())
+    assert error(everything, after) < 0.4 * error(everything, before)
+    # What was not measured stays as it was.
+    assert after["matrix.megatron"] == before["matrix.megatron"]
+    assert after["efficiency16.hopper"] == before["efficiency16.hopper"]
+
+
+def test_leaving_a_source_out_scores_rows_that_were_not_fitted() -> None:
+    measured = world(Constants({"matrix.fsdp-compile": 0.8}))
+    found = calibrate.leave_one_source_out(measured, calibrate.fit(measured))
+    assert len(found) == len(measured.cases)
+    assert np.median(np.abs(found)) < 0.05
+
+
+def test_what_is_less_known_is_never_more_certain() -> None:
+    bands = calibration()["bands"]
+    assert 0 < bands["known"] <= bands["kin"] <= bands["new"]
+    common = {
+        "layers": 2, "d_model": 64, "n_heads": 1, "n_kv_heads": 1, "head_dim": 64, "d_ff": 64,
+        "vocab": 10, "sequence": 8, "peak": 1, "peak16": 1, "bandwidth": 1, "link": 1,
+        "network": 1, "memory_gb": 1,
+    }  # fmt: skip
+    widths = [
+        half_width(Cases.of(common | {"stack": stack, "generation": generation}))[0]
+        for stack, generation in (("megatron", "hopper"), ("megatron", "rdna"))
+    ]
+    assert widths == [bands["known"], bands["kin"]]
+
+
+def test_the_calibration_has_its_provenance() -> None:
+    shipped = calibration()
+    assert sum(shipped["sources"].values()) == shipped["rows"]
+    assert set(shipped["constants"]) == set(PRIORS)
+    assert all(value > 0 for value in shipped["constants"].values())
+    assert all(prior.meaning for prior in PRIORS.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("megatron", "megatron"), ("NeMo 25.02", "megatron"), ("fsdp-compiled", "fsdp-compile"),
+        ("torchtitan", "fsdp-compile"), ("MaxText", "xla-tpu"), ("ddp", "fsdp-eager"),
+        ("something new", "fsdp-eager"),
+    ],
+)  # fmt: skip
+def test_stacks_have_kin(name: str, ours: str) -> None:
+    assert measurements.stack_of(name) == ours
