@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-SOURCE_POWER = 0.35  # rows of a source of n count n**-0.35 each
+SOURCE_POWER = 0.45  # rows of a source of n count n**-0.45 each
 HOLD = 0.35  # weight of the priors
 SHARPEN_HOLD = 0.1  # and of the published fit, against a user's own points
 SOFT = 0.08  # residuals beyond this count linearly

@@ -35,7 +35,7 @@ PRIORS: dict[str, Prior] = {
     "narrow_width": Prior(150, 0.6, "", "width at which an A100's matrix rate halves"),
     "narrow_inner": Prior(200, 0.6, "", "the same for the inner width of a shard"),
     "few_tokens": Prior(200, 0.6, "tokens", "the same for the tokens in a micro-batch"),
-    "flash_efficiency": Prior(0.5, 0.3, "of peak", "fused attention"),
+    "short_attention": Prior(1500, 1.0, "tokens", "sequence at which fused attention halves"),
     "unfused_efficiency": Prior(0.5, 0.4, "of peak", "attention as separate matrix products"),
     "unfused_bytes": Prior(6, 0.5, "passes", "how often unfused attention moves its scores"),
     "hybrid_attention": Prior(0.3, 0.5, "", "attention that a hybrid model keeps"),
@@ -47,6 +47,7 @@ PRIORS: dict[str, Prior] = {
     "expert_matrix": Prior(0.6, 0.4, "", "matrix rate of experts against dense layers"),
     "routing": Prior(5e-4, 0.8, "s", "routing and permuting tokens, a layer and direction, 2026"),
     "routing_progress": Prior(0.5, 0.5, "/year", "how fast routing has become faster"),
+    "expert_progress": Prior(0.2, 0.5, "/year", "how fast experts' matrix work has"),
     "expert_exposed": Prior(0.5, 0.6, "", "share of expert traffic that is not hidden"),
     "tensor_link_used": Prior(0.7, 0.3, "", "share of the link that tensor traffic reaches"),
     "link_used": Prior(0.75, 0.3, "", "share of the link that other traffic reaches"),
@@ -88,6 +89,8 @@ _EFFICIENCY = {
 }  # fmt: skip
 for _generation, _start in _EFFICIENCY.items():
     PRIORS[f"efficiency16.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 16 bits")
+for _generation, _start in _EFFICIENCY.items():
+    PRIORS[f"flash.{_generation}"] = Prior(0.8 * _start, 0.3, "of peak", "fused attention, long")
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
     PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
 for _stack in STACKS:
@@ -138,11 +141,8 @@ class Constants:
     def matrix_efficiency16(self, cases: Cases) -> Column:
         return self._by_generation(cases, "efficiency16", "efficiency16")
 
-    def attention_factor(self, cases: Cases) -> Column:
-        """Attention follows the generation's matrix efficiency, taken against Hopper's."""
-        hopper = self["efficiency16.hopper"]
-        found: Column = self.matrix_efficiency16(cases) / hopper
-        return found
+    def flash_efficiency(self, cases: Cases) -> Column:
+        return self._by_generation(cases, "flash", "flash")
 
     def _by_generation(self, cases: Cases, name: str, otherwise: str) -> Column:
         import numpy as np

@@ -64,11 +64,13 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     efficiency = k.matrix_efficiency(c) * by_stack("matrix")
     rate = c.peak * efficiency / (1 + narrow + narrow_inner + few)
     matrix = 2 * tokens * (weights.attention + weights.dense) / c.tp / rate
-    matrix += 2 * tokens * weights.experts_used / c.tp / (rate * k["expert_matrix"])
+    expert_rate = rate * k["expert_matrix"] * np.exp(k["expert_progress"] * (c.year - 2026))
+    matrix += 2 * tokens * weights.experts_used / c.tp / expert_rate
     seen = np.where(c.causal > 0, np.where(c.flash > 0, 0.5, 1.0), 1.0) * c.sequence
     attention_flops = 4 * tokens * seen * c.n_heads * c.head_dim / c.tp
-    attention_rate = np.where(c.flash > 0, k["flash_efficiency"], k["unfused_efficiency"])
-    attention = attention_flops / (c.peak16 * attention_rate * k.attention_factor(c))
+    flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
+    attention_rate = np.where(c.flash > 0, flash, k["unfused_efficiency"])
+    attention = attention_flops / (c.peak16 * attention_rate)
     moved = c.bandwidth * _BANDWIDTH_USED
     scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
     attention += np.where(c.flash > 0, 0, scores * k["unfused_bytes"]) / moved
