@@ -162,3 +162,35 @@ def test_the_calibration_has_its_provenance() -> None:
 )  # fmt: skip
 def test_stacks_have_kin(name: str, ours: str) -> None:
     assert measurements.stack_of(name) == ours
+
+
+def test_other_models_are_reached_through_the_peaks() -> None:
+    from tradewind.estimate import samples
+
+    def measured(accelerator: str, batch: str, speed: float, devices: int = 1) -> dict[str, str]:
+        return {
+            "source": "x", "model": "ConvNets/ResNet-50", "accelerator": accelerator,
+            "precision": "fp16", "batch_per_gpu": batch, "n_gpus": str(devices),
+            "throughput_per_gpu": str(speed),
+        }  # fmt: skip
+
+    def speed(flops: float, gbps: float, batch: float) -> float:
+        return 1 / (2.4e10 / flops + 3e8 / gbps + 0.01 / batch)
+
+    rows = [
+        measured(name, str(batch), speed(flops, bandwidth, batch))
+        for name, flops, bandwidth in (
+            ("A100-80GB", 312e12, 2039e9), ("V100-16GB", 125e12, 900e9), ("T4", 65e12, 320e9),
+        )
+        for batch in (32, 128, 512)
+    ]  # fmt: skip
+    found = samples.read(rows, accelerator)
+    assert set(found.models) == {"resnet50"}
+    coefficients = samples.fit(found)
+    unseen = samples.read([measured("H100-SXM", "64 and 256", 1.0)], accelerator)
+    predicted = samples.predict(unseen, coefficients)[0]
+    assert predicted == pytest.approx(speed(989.4e12, 3350e9, 256), rel=0.1)
+    odd = samples.read([measured("Z99", "1", 1.0), measured("T4", "8", 0)], accelerator)
+    assert sum(odd.unsupported.values()) == 2
+    nothing = samples.read([measured("T4", "8", 1.0) | {"model": "unheard-of"}], accelerator)
+    assert np.isnan(samples.predict(nothing, coefficients)[0])

@@ -19,7 +19,7 @@ from tradewind.model import Accelerator
 _NOISE = frozenset(
     "nvidia amd tesla geforce gpu gpus instinct google aws amazon habana intel xilinx tensor core "
     "graphics accelerator edition generation hgx dgx hbm2 hbm2e hbm3 hbm3e cloud mega chip device "
-    "virtex alveo blackwell server oam nvl72 ac slice pod podslice".split()
+    "virtex alveo blackwell server oam nvl72 ac slice pod podslice gen3 gen4 gen5".split()
 )
 _SYNONYMS = {
     "trn1": "trainium1", "trn1n": "trainium1", "trn2": "trainium2", "trn3": "trainium3",

@@ -25,6 +25,7 @@ COMMANDS = {
     "accelerators": "Facts about accelerators, who sells them and for how much.",
     "compare": "Compare instance types side by side.",
     "estimate": "Will it fit, and how fast will it go.",
+    "profile": "Count what a PyTorch model of your own costs, without a GPU.",
     "calibrate": "Refit the estimator to measurements.",
     "catalog": "Look after the price catalog: doctor, refresh, build.",
     "bench": "Measure our claims on your machine.",

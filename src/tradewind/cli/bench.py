@@ -117,6 +117,16 @@ def memory(data: str | None, as_json: bool) -> None:
     _figures(bench.measure(_needed(data)), as_json)
 
 
+@command.command("other-models")
+@_data
+@_json
+def other_models(data: str | None, as_json: bool) -> None:
+    """How near the estimates come for convolutional, speech and recommender models."""
+    from tradewind.bench import samples as bench
+
+    _figures(bench.measure(_needed(data)), as_json)
+
+
 def _needed(data: str | None) -> Path:
     if not data:
         raise click.UsageError("--data FILE is missing: what to compare with")

@@ -1,0 +1,161 @@
+"""Samples per second of models that are no transformers with a shape: what one sample costs.
+
+    seconds a sample = FLOPs / peak + bytes / bandwidth + launches / batch + traffic · log2(devices)
+
+Each model has these four coefficients, none negative, fitted to its measurements; the first two are
+work as the chip sees it, efficiency included, so that an accelerator nobody measured is reached
+through its peaks. A model that was not measured is taken from the registry's FLOPs and bytes, at
+the efficiency that measured models show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tradewind.errors import InvalidValue, MissingExtra, NotFound
+from tradewind.estimate.measurements import FindAccelerator, number
+from tradewind.model import Accelerator
+from tradewind.model.shape import Work
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+COEFFICIENTS = ("flops", "bytes", "launch", "traffic")
+# Of what a training step of a measured model takes beyond three forward passes at the peak.
+_UNMEASURED = {"flops": 3 / 0.3, "bytes": 3.0, "launch": 5e-3, "traffic": 0.0}
+
+
+@dataclass(slots=True)
+class Samples:
+    models: list[str]
+    terms: Vector  # one row a measurement: seconds a sample for each unit of a coefficient
+    seconds: Vector  # measured, a sample on each device
+    sources: list[str]
+    unsupported: Counter[str]
+    rows: int
+
+
+def read(rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator) -> Samples:
+    import numpy as np
+
+    models, terms, seconds, sources = [], [], [], []
+    unsupported: Counter[str] = Counter()
+    for row in rows:
+        try:
+            speed = number(row, "throughput_per_gpu")
+            if not speed:
+                raise InvalidValue("no throughput_per_gpu")
+            chip = accelerator(row["accelerator"], None)
+            term = _terms(chip, row)
+        except (InvalidValue, NotFound) as error:
+            unsupported[error.message] += 1
+            continue
+        models.append(model_key(row))
+        terms.append(term)
+        seconds.append(1 / speed)
+        sources.append(row.get("source", ""))
+    return Samples(models, np.array(terms), np.array(seconds), sources, unsupported, len(rows))
+
+
+def model_key(row: Mapping[str, str]) -> str:
+    """One name for a model however a source writes it; phases of other lengths are other work."""
+    plain = re.sub(r"[^a-z0-9]+", "", row.get("model", "").rpartition("/")[2].lower())
+    length = number(row, "seq_len")
+    return f"{plain}@{length:g}" if length else plain
+
+
+def _terms(chip: Accelerator, row: Mapping[str, str]) -> list[float]:
+    import math
+
+    precision = row.get("precision", "")
+    half = chip.bf16_tflops or chip.fp16_tflops
+    single = chip.tf32_tflops if "tf32" in precision else None
+    low = "16" in precision
+    peak = (half if low else None) or single or chip.fp32_tflops or half or 1.0
+    batch = _batch(row.get("batch_per_gpu", ""), low=low)
+    devices = number(row, "n_gpus") or 1
+    width = 1 if low and half else 2
+    return [
+        1 / (peak * 1e12),
+        width / ((chip.memory_bandwidth_gbps or 300) * 1e9),
+        1 / batch if batch else 0.0,
+        math.log2(devices) if devices > 1 else 0.0,
+    ]
+
+
+def _batch(text: str, *, low: bool) -> float | None:
+    """`256`, `64k`; of two (`126 and 256`) the larger is that of 16 bits."""
+    found = re.findall(r"([0-9]+(?:\.[0-9]+)?)\s*(k?)", text.lower())
+    sizes = sorted(float(digits) * (1000 if k else 1) for digits, k in found)
+    return (sizes[-1] if low else sizes[0]) if sizes else None
+
+
+def fit(samples: Samples) -> dict[str, dict[str, float]]:
+    """Coefficients by model: least relative error, odd rows weighing less and less."""
+    import numpy as np
+
+    nnls = _nnls()
+    found: dict[str, dict[str, float]] = {}
+    names = np.array(samples.models)
+    for name in sorted(set(samples.models)):
+        mine = names == name
+        # Relative error is linear in the coefficients once each row is divided by its seconds.
+        scaled = samples.terms[mine] / samples.seconds[mine, None]
+        size = np.maximum(scaled.max(axis=0), 1e-300)
+        weight = np.ones(len(scaled))
+        solution = np.zeros(4)
+        for _ in range(6):
+            # A little of each term is expected: what a model's rows cannot tell apart is shared.
+            left = np.vstack([scaled / size * weight[:, None], 0.03 * np.eye(4)])
+            right = np.concatenate([weight, 0.03 * np.array([0.4, 0.4, 0.05, 0.02])])
+            solution = nnls(left, right)[0] / size
+            off = np.abs(scaled @ solution - 1)
+            weight = 1 / np.sqrt(np.maximum(off, 0.05))
+        found[name] = {c: float(f"{v:.6g}") for c, v in zip(COEFFICIENTS, solution, strict=True)}
+    return found
+
+
+def _nnls() -> Any:
+    try:
+        from scipy.optimize import nnls
+    except ImportError:
+        raise MissingExtra(
+            "calibrating needs scipy", hint="pip install 'tradewind[calibrate]'"
+        ) from None
+    return nnls
+
+
+def predict(
+    samples: Samples,
+    fitted: Mapping[str, Mapping[str, float]],
+    work: Callable[[str], Work | None] = lambda name: None,
+) -> Vector:
+    """Samples a second on each device; NaN where nothing is known of the model."""
+    import numpy as np
+
+    coefficients: dict[str, Any] = {}
+    for name in set(samples.models):
+        known = fitted.get(name) or fitted.get(name.partition("@")[0])
+        if known is None:
+            shape = work(name.partition("@")[0])
+            known = _from_registry(shape) if shape else None
+        coefficients[name] = [known[c] for c in COEFFICIENTS] if known else [np.nan] * 4
+    table = np.array([coefficients[name] for name in samples.models])
+    found: Vector = 1 / (samples.terms * table).sum(axis=1)
+    return found
+
+
+def _from_registry(shape: Work) -> dict[str, float]:
+    return {
+        "flops": _UNMEASURED["flops"] * shape.forward_flops_per_sample,
+        "bytes": _UNMEASURED["bytes"] * shape.moved_bytes_per_sample,
+        "launch": _UNMEASURED["launch"],
+        "traffic": _UNMEASURED["traffic"],
+    }
