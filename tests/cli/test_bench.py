@@ -23,6 +23,13 @@ def test_catalog(cli: Cli) -> None:
     assert "offers" in cli("bench", "catalog", "--repeat", "1").out
 
 
+def test_steps_need_a_gpu(cli: Cli) -> None:
+    ran = cli("bench", "gpu-steps", "--on", "H200")
+    assert ran.code in (0, 3, 7)
+    if ran.code:
+        assert "GPU" in ran.err or "torch" in ran.err
+
+
 def test_bad_input(cli: Cli) -> None:
     assert cli("bench", "startup", "--repeat", "0").code == 2
     assert cli("bench", "startup", "--repeat", "1", "--peer", "no-such-program").code == 3

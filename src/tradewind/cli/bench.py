@@ -127,6 +127,25 @@ def other_models(data: str | None, as_json: bool) -> None:
     _figures(bench.measure(_needed(data)), as_json)
 
 
+@command.command("gpu-steps")
+@click.option("--on", metavar="ACCELERATOR", help="What the GPU is. Default: what its driver says.")
+@_json
+def gpu_steps(on: str | None, as_json: bool) -> None:
+    """Real training steps on this machine's GPU against their estimates."""
+    from tradewind import catalog
+    from tradewind.bench import gpu_steps as bench
+
+    known = catalog.load(account=False)
+    name = known.names.one(on or bench.device_name())
+    found = []
+    for step in bench.measure(known.accelerators[name]):
+        found.append(step)
+        if not as_json:
+            click.echo("  ".join(f"{key} {value}" for key, value in step.items()))
+    if as_json:
+        render.print_json({"accelerator": name, "steps": found})
+
+
 def _needed(data: str | None) -> Path:
     if not data:
         raise click.UsageError("--data FILE is missing: what to compare with")

@@ -1,0 +1,203 @@
+"""Real training steps on this machine's GPU against their estimates: time and peak memory.
+
+A plain decoder in PyTorch (SwiGLU, scaled_dot_product_attention, no positions), trained in bf16 by
+autocast with AdamW on 32-bit weights, is timed over a range of shapes. Needs torch and a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from tradewind.errors import MissingExtra, NotFound
+from tradewind.estimate import hardware
+from tradewind.estimate.cases import Cases
+from tradewind.estimate.constants import fitted
+from tradewind.estimate.memory import GB, memory_use
+from tradewind.estimate.time import step_time
+from tradewind.model import Accelerator
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    layers: int
+    d_model: int
+    sequence: int
+    micro_batch: int
+    recompute: bool
+    compiled: bool
+    vocab: int = 32_000
+
+    @property
+    def d_ff(self) -> int:
+        return 256 * round(self.d_model * 8 / 3 / 256)
+
+    @property
+    def heads(self) -> int:
+        return self.d_model // 128
+
+
+SHAPES = (
+    *(
+        Step(layers, width, sequence, micro, recompute, compiled=False)
+        for layers, width, sequence, micro in (
+            (12, 1024, 1024, 8),
+            (12, 1024, 1024, 32),
+            (16, 2048, 2048, 4),
+            (16, 2048, 2048, 16),
+            (16, 2048, 8192, 2),
+            (8, 4096, 2048, 4),
+            (8, 4096, 4096, 4),
+            (8, 4096, 16_384, 1),
+            (4, 8192, 2048, 4),
+            (4, 8192, 4096, 2),
+        )
+        for recompute in (False, True)
+    ),
+    # Compiling takes minutes, so only a few.
+    Step(16, 2048, 2048, 16, recompute=False, compiled=True),
+    Step(8, 4096, 4096, 4, recompute=False, compiled=True),
+)
+
+
+def measure(accelerator: Accelerator, steps: int = 8) -> Iterator[dict[str, Any]]:
+    """One entry a shape, as it is measured: milliseconds and gigabytes, and their estimates."""
+    torch = _torch()
+    for shape in SHAPES:
+        try:
+            seconds, peak = _run(torch, shape, steps)
+        except torch.cuda.OutOfMemoryError:
+            continue
+        finally:
+            torch.cuda.empty_cache()
+        time, memory = _estimated(shape, accelerator)
+        yield {
+            "layers": shape.layers,
+            "d_model": shape.d_model,
+            "sequence": shape.sequence,
+            "micro_batch": shape.micro_batch,
+            "recompute": shape.recompute,
+            "compiled": shape.compiled,
+            "measured_ms": round(1e3 * seconds, 2),
+            "estimated_ms": round(1e3 * time, 2),
+            "time_ratio": round(time / seconds, 3),
+            "measured_gb": round(peak / GB, 2),
+            "estimated_gb": round(memory / GB, 2),
+            "memory_ratio": round(memory / peak, 3),
+        }
+
+
+def device_name() -> str:
+    name: str = _torch().cuda.get_device_name(0)
+    return name
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra(
+            "timing steps needs torch", hint="pip install 'tradewind[torch]'"
+        ) from None
+    if not torch.cuda.is_available():
+        raise NotFound("there is no GPU that PyTorch can use", hint="run it on a machine with one")
+    return torch
+
+
+def _estimated(shape: Step, accelerator: Accelerator) -> tuple[float, float]:
+    cases = Cases.of(
+        {
+            **hardware.columns(accelerator, "bf16"),
+            "layers": shape.layers,
+            "d_model": shape.d_model,
+            "n_heads": shape.heads,
+            "n_kv_heads": shape.heads,
+            "head_dim": 128,
+            "d_ff": shape.d_ff,
+            "gated": 1,
+            "vocab": shape.vocab,
+            "sequence": shape.sequence,
+            "micro_batch": shape.micro_batch,
+            "recompute": 2 if shape.recompute else 0,
+            "network": 50e9,
+            "stack": "fsdp-compile" if shape.compiled else "fsdp-eager",
+            "fused": float(shape.compiled),
+            # PyTorch's mixed precision keeps the weights in 32 bits, and no second copy.
+            "weight_bytes": 4,
+            "optimizer_bytes": 8,
+        }
+    )
+    constants = fitted()
+    return float(step_time(cases, constants).step[0]), float(memory_use(cases, constants).peak[0])
+
+
+def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
+    torch.compiler.reset()
+    model = _decoder(torch, shape).cuda()
+    forward = torch.compile(model) if shape.compiled else model
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    size = (shape.micro_batch, shape.sequence)
+    tokens = torch.randint(shape.vocab, size, device="cuda")
+    torch.cuda.reset_peak_memory_stats()
+    taken = []
+    for number in range(steps + 3):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        with torch.autocast("cuda", torch.bfloat16):
+            logits = forward(tokens)
+            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens.flatten())
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        end.record()
+        torch.cuda.synchronize()
+        if number >= 3:
+            taken.append(start.elapsed_time(end) / 1e3)
+    # What the driver takes is no tensor, but it is memory.
+    free, total = torch.cuda.mem_get_info()
+    reserved = torch.cuda.memory_reserved()
+    context = total - free - reserved
+    return median(taken), float(torch.cuda.max_memory_allocated() + context)
+
+
+def _decoder(torch: Any, shape: Step) -> Any:
+    nn = torch.nn
+
+    class Block(nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            d, f = shape.d_model, shape.d_ff
+            self.norm1, self.norm2 = nn.RMSNorm(d), nn.RMSNorm(d)
+            self.qkv = nn.Linear(d, 3 * d, bias=False)
+            self.out = nn.Linear(d, d, bias=False)
+            self.gate, self.up = nn.Linear(d, f, bias=False), nn.Linear(d, f, bias=False)
+            self.down = nn.Linear(f, d, bias=False)
+
+        def forward(self, x: Any) -> Any:
+            b, s, d = x.shape
+            heads = self.qkv(self.norm1(x)).view(b, s, 3, shape.heads, 128).permute(2, 0, 3, 1, 4)
+            mixed = nn.functional.scaled_dot_product_attention(*heads.unbind(0), is_causal=True)
+            x = x + self.out(mixed.transpose(1, 2).reshape(b, s, d))
+            inner = self.norm2(x)
+            return x + self.down(nn.functional.silu(self.gate(inner)) * self.up(inner))
+
+    class Decoder(nn.Module):  # type: ignore[name-defined,misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Embedding(shape.vocab, shape.d_model)
+            self.blocks = nn.ModuleList(Block() for _ in range(shape.layers))
+            self.norm = nn.RMSNorm(shape.d_model)
+            self.head = nn.Linear(shape.d_model, shape.vocab, bias=False)
+
+        def forward(self, tokens: Any) -> Any:
+            x = self.embed(tokens)
+            for block in self.blocks:
+                if shape.recompute:
+                    x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
+                else:
+                    x = block(x)
+            return self.head(self.norm(x))
+
+    return Decoder()
