@@ -49,53 +49,9 @@ class StepTime:
 def step_time(cases: Cases, constants: Constants) -> StepTime:
     import numpy as np
 
-    c, k = cases, constants
-    by_stack = k.by_stack(c.stack)
-    tokens = c.micro_batch * c.sequence / c.cp
-    weights = _Weights(c)
-    moe = c.experts > 0
-
-    # -- compute, forward, one layer of one micro-batch
-    relative = c.peak / 312e12  # sizes that saturate an A100 are small for what came after it
-    inner = np.where(moe, c.d_ff_expert, c.d_ff) / c.tp
-    narrow = k["narrow_width"] * np.sqrt(relative) / c.d_model
-    narrow_inner = k["narrow_inner"] * np.sqrt(relative) / np.maximum(inner, 1)
-    few = k["few_tokens"] * relative / tokens
-    efficiency = k.matrix_efficiency(c) * by_stack("matrix")
-    rate = c.peak * efficiency / (1 + narrow + narrow_inner + few)
-    matrix = 2 * tokens * (weights.attention + weights.dense) / c.tp / rate
-    expert_rate = rate * k["expert_matrix"] * np.exp(k["expert_progress"] * (c.year - 2026))
-    matrix += 2 * tokens * weights.experts_used / c.tp / expert_rate
-    seen = np.where(c.causal > 0, np.where(c.flash > 0, 0.5, 1.0), 1.0) * c.sequence
-    attention_flops = 4 * tokens * seen * c.n_heads * c.head_dim / c.tp
-    flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
-    attention_rate = np.where(c.flash > 0, flash, k["unfused_efficiency"])
-    attention = attention_flops / (c.peak16 * attention_rate)
-    moved = c.bandwidth * _BANDWIDTH_USED
-    scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
-    attention += np.where(c.flash > 0, 0, scores * k["unfused_bytes"]) / moved
-    attention = attention * np.where(c.hybrid > 0, k["hybrid_attention"], 1)
-    # Megatron before 2022 did not shard what lies outside the tensor-parallel region.
-    outside = c.d_model / np.where(c.stack == "megatron-preFA", 1, c.tp)
-    active = np.where(moe, c.d_ff_expert * c.experts_per_token + c.d_ff_shared, c.d_ff)
-    active = (active * np.where(c.gated > 0, 1.5, 1) + 2 * c.n_heads * c.head_dim) / c.tp
-    passed = tokens * _BYTES * (k["bytes_outside"] * outside + k["bytes_inside"] * active)
-    elementwise = by_stack("elementwise") * passed / moved
-
-    # -- traffic within a layer, forward
-    inside = c.link * k["link_used"]
-    across = c.network * k["network_used"]
-    tp_rate = np.where(c.tp <= c.domain, c.link * k["tensor_link_used"], across)
-    sent = 2 * (c.tp - 1) / c.tp * tokens * c.d_model * _BYTES
-    tensor = 2 * (sent / tp_rate * by_stack("tensor") + by_stack("tensor_latency") * (c.tp - 1))
-    tensor = np.where(c.tp > 1, tensor, 0)
-    ring = np.where(c.cp * c.tp <= c.domain, inside, across)
-    context = tokens * 2 * c.n_kv_heads * c.head_dim / c.tp * _BYTES * (c.cp - 1) / ring
-    context = context * k["context_exposed"]
-    swap = np.where(c.ep * c.tp <= c.domain, inside, across)
-    dispatched = 2 * tokens * c.experts_per_token * c.d_model * _BYTES * (c.ep - 1) / c.ep
-    routing = k["routing"] * np.exp(-k["routing_progress"] * (c.year - 2026))
-    expert = np.where(moe, dispatched / swap * k["expert_exposed"] + routing, 0)
+    c, k, step = cases, constants, _Step(cases, constants)
+    matrix, attention, elementwise = step.matrix(), step.attention(), step.elementwise()
+    tensor, context, expert = step.tensor(), step.context(), step.expert()
 
     # -- a micro-batch on a stage
     forward = matrix + attention + elementwise + tensor + context + expert
@@ -103,40 +59,24 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     backward = backward + tensor + 2 * context + expert
     again = np.where(c.recompute == 2, forward, 0)
     again = again + np.where(c.recompute == 1, attention + 0.3 * elementwise, 0)
-    passes = 3 + (c.recompute == 2)
-    launches = by_stack("launch") * passes
+    launches = step.by_stack("launch") * (3 + (c.recompute == 2))
     worked = (forward + backward + again) * np.where(c.hybrid > 0, k["hybrid_layer"], 1)
     layer = _soft_max(worked, launches, 4)
     stage = c.layers / c.pp
-    vocabulary_rate = c.peak16 * k.matrix_efficiency16(c) * by_stack("matrix") / (1 + narrow + few)
-    vocabulary = 6 * tokens * c.d_model * c.vocab / c.tp / vocabulary_rate
-    vocabulary += tokens * c.vocab / c.tp * k["loss_bytes"] / moved
+    vocabulary = step.vocabulary()
     compute = stage * layer + vocabulary * np.where(c.pp > 1, k["last_stage"], 1)
 
-    # -- weights and gradients between devices
-    held = weights.held / c.tp
-    spans = c.devices > c.domain
-    ranks = np.maximum(np.minimum(c.domain, c.devices) / c.tp, 1)
-    dp_rate = np.where(spans, np.minimum(inside, across * np.minimum(ranks, c.dp)), inside)
-    local = (c.zero == 3) & (c.shard < c.dp)
-    gathered = held * _BYTES * (c.shard - 1) / c.shard / np.where(local, inside, dp_rate)
-    gather = np.where(c.zero == 3, 3 * gathered, 0)
-    micro = _soft_max(compute, gather, by_stack("overlap"))
-    boundary = tokens * outside * _BYTES / np.where(c.tp * c.pp <= c.domain, inside, across)
-    hop = np.where(c.pp > 1, 2 * (boundary + k["hop_latency"]) * c.vp * k["hop_exposed"], 0)
+    # -- the whole step
+    micro = _soft_max(compute, step.gather(), step.by_stack("overlap"))
+    hop = step.hop()
     turns = c.accumulation + (c.pp - 1) / c.vp
-    reduced = held * 4 * 2 * (c.dp - 1) / c.dp / dp_rate
-    far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
-    data = reduced * by_stack("data") + by_stack("data_latency") * stage * far
-    data = np.where((c.dp > 1) & (c.zero < 3), data, 0)
-    optimizer = held / np.where(c.zero > 0, c.shard, 1) * k["optimizer_bytes"] / c.bandwidth
-    nodes = np.maximum(c.devices / c.domain, 1)
-    straggling = 1 + k["straggling"] * np.log2(nodes)
-    step = (turns * (micro + hop) + data + optimizer + k["fixed"]) * straggling
+    data, optimizer = step.data(), step.optimizer()
+    straggling = 1 + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
+    total = (turns * (micro + hop) + data + optimizer + k["fixed"]) * straggling
 
     times = turns * stage
     return StepTime(
-        step=step,
+        step=total,
         matrix=times * 3 * matrix,
         attention=times * 3.5 * attention,
         elementwise=times * (1 + k["backward_elementwise"]) * elementwise,
@@ -150,8 +90,161 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
         pipeline=turns * hop + (c.pp - 1) / c.vp * micro,
         data=data,
         optimizer=optimizer,
-        tokens_per_s=c.micro_batch * c.sequence * c.accumulation / step / (c.tp * c.pp * c.cp),
+        tokens_per_s=c.micro_batch * c.sequence * c.accumulation / total / (c.tp * c.pp * c.cp),
     )
+
+
+class _Step:
+    """The terms of a step. Those of a layer are one forward pass of one micro-batch."""
+
+    def __init__(self, c: Cases, k: Constants) -> None:
+        import numpy as np
+
+        self.c, self.k, self.by_stack = c, k, k.by_stack(c.stack)
+        self.tokens = c.micro_batch * c.sequence / c.cp
+        self.weights = _Weights(c)
+        self.moe = c.experts > 0
+        # Sizes that saturate an A100 are small for what came after it.
+        self.relative = c.peak / 312e12
+        self.narrow = k["narrow_width"] * np.sqrt(self.relative) / c.d_model
+        self.few = k["few_tokens"] * self.relative / self.tokens
+        self.moved = c.bandwidth * _BANDWIDTH_USED
+        # Megatron before 2022 did not shard what lies outside the tensor-parallel region.
+        self.outside = c.d_model / np.where(c.stack == "megatron-preFA", 1, c.tp)
+        self.inside = c.link * k["link_used"]
+        self.across = c.network * k["network_used"]
+
+    def over(self, group: Column) -> Column:
+        """The rate between so many neighbours: the link where it joins them, else the network."""
+        import numpy as np
+
+        found: Column = np.where(group <= self.c.domain, self.inside, self.across)
+        return found
+
+    # -- compute -----------------------------------------------------------------------------
+
+    def matrix(self) -> Column:
+        import numpy as np
+
+        c, k = self.c, self.k
+        inner = np.where(self.moe, c.d_ff_expert, c.d_ff) / c.tp
+        thin = k["narrow_inner"] * np.sqrt(self.relative) / np.maximum(inner, 1)
+        efficiency = k.matrix_efficiency(c) * self.by_stack("matrix")
+        rate = c.peak * efficiency / (1 + self.narrow + thin + self.few)
+        dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
+        progress = np.exp(k["expert_progress"] * (c.year - 2026))
+        used = 2 * self.tokens * self.weights.experts_used / c.tp
+        found: Column = dense + used / (rate * k["expert_matrix"] * progress)
+        return found
+
+    def attention(self) -> Column:
+        import numpy as np
+
+        c, k = self.c, self.k
+        fused = c.flash > 0
+        seen = np.where((c.causal > 0) & fused, 0.5, 1.0) * c.sequence
+        flops = 4 * self.tokens * seen * c.n_heads * c.head_dim / c.tp
+        flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
+        work = flops / (c.peak16 * np.where(fused, flash, k["unfused_efficiency"]))
+        scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
+        work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
+        found: Column = work * np.where(c.hybrid > 0, k["hybrid_attention"], 1)
+        return found
+
+    def elementwise(self) -> Column:
+        import numpy as np
+
+        c, k = self.c, self.k
+        active = np.where(self.moe, c.d_ff_expert * c.experts_per_token + c.d_ff_shared, c.d_ff)
+        active = (active * np.where(c.gated > 0, 1.5, 1) + 2 * c.n_heads * c.head_dim) / c.tp
+        values = k["bytes_outside"] * self.outside + k["bytes_inside"] * active
+        return self.by_stack("elementwise") * self.tokens * _BYTES * values / self.moved
+
+    def vocabulary(self) -> Column:
+        """The output layer and the loss, both ways."""
+        c, k = self.c, self.k
+        rate = c.peak16 * k.matrix_efficiency16(c) * self.by_stack("matrix")
+        rate = rate / (1 + self.narrow + self.few)
+        work = 6 * self.tokens * c.d_model * c.vocab / c.tp / rate
+        return work + self.tokens * c.vocab / c.tp * k["loss_bytes"] / self.moved
+
+    # -- traffic within a layer --------------------------------------------------------------
+
+    def tensor(self) -> Column:
+        import numpy as np
+
+        c, k = self.c, self.k
+        rate = np.where(c.tp <= c.domain, c.link * k["tensor_link_used"], self.across)
+        sent = 2 * (c.tp - 1) / c.tp * self.tokens * c.d_model * _BYTES
+        late = self.by_stack("tensor_latency") * (c.tp - 1)
+        found: Column = 2 * (sent / rate * self.by_stack("tensor") + late)
+        return found
+
+    def context(self) -> Column:
+        c = self.c
+        sent = self.tokens * 2 * c.n_kv_heads * c.head_dim / c.tp * _BYTES * (c.cp - 1)
+        return sent / self.over(c.cp * c.tp) * self.k["context_exposed"]
+
+    def expert(self) -> Column:
+        import numpy as np
+
+        c, k = self.c, self.k
+        sent = 2 * self.tokens * c.experts_per_token * c.d_model * _BYTES * (c.ep - 1) / c.ep
+        routing = k["routing"] * np.exp(-k["routing_progress"] * (c.year - 2026))
+        swap = sent / self.over(c.ep * c.tp) * k["expert_exposed"]
+        found: Column = np.where(self.moe, swap + routing, 0)
+        return found
+
+    # -- between stages and replicas ---------------------------------------------------------
+
+    def replica_rate(self) -> Column:
+        """Between data-parallel ranks: all that sit in a domain share its way out."""
+        import numpy as np
+
+        c = self.c
+        ranks = np.maximum(np.minimum(c.domain, c.devices) / c.tp, 1)
+        out = np.minimum(self.inside, self.across * np.minimum(ranks, c.dp))
+        found: Column = np.where(c.devices > c.domain, out, self.inside)
+        return found
+
+    def gather(self) -> Column:
+        """Fetching sharded weights twice, and scattering their gradients."""
+        import numpy as np
+
+        c = self.c
+        rate = np.where(c.shard < c.dp, self.inside, self.replica_rate())
+        once = self.weights.held / c.tp * _BYTES * (c.shard - 1) / c.shard / rate
+        found: Column = np.where(c.zero == 3, 3 * once, 0)
+        return found
+
+    def hop(self) -> Column:
+        import numpy as np
+
+        c, k = self.c, self.k
+        boundary = self.tokens * self.outside * _BYTES / self.over(c.tp * c.pp)
+        once = 2 * (boundary + k["hop_latency"]) * c.vp * k["hop_exposed"]
+        found: Column = np.where(c.pp > 1, once, 0)
+        return found
+
+    def data(self) -> Column:
+        import numpy as np
+
+        c = self.c
+        reduced = self.weights.held / c.tp * 8 * (c.dp - 1) / c.dp / self.replica_rate()
+        far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
+        late = self.by_stack("data_latency") * c.layers / c.pp * far
+        found: Column = np.where(
+            (c.dp > 1) & (c.zero < 3), reduced * self.by_stack("data") + late, 0
+        )
+        return found
+
+    def optimizer(self) -> Column:
+        import numpy as np
+
+        c = self.c
+        own = self.weights.held / c.tp / np.where(c.zero > 0, c.shard, 1)
+        found: Column = own * self.k["optimizer_bytes"] / c.bandwidth
+        return found
 
 
 class _Weights:
