@@ -11,7 +11,7 @@ import pytest
 import tradewind
 
 ROOT = Path(tradewind.__file__).parent
-BASE = {"errors", "units", "clock", "yamltree"}
+BASE = {"errors", "units", "clock", "yamltree", "csvfile"}
 
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
@@ -19,6 +19,7 @@ MAY = {
     "clock": {"errors"},
     "units": {"errors"},
     "yamltree": {"errors"},
+    "csvfile": {"errors"},
     "model": BASE,
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},

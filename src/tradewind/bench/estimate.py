@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from tradewind import clock
-from tradewind.bench.measured import finders
+from tradewind.bench.measured import finders, scores
 from tradewind.errors import BadFile
 from tradewind.estimate import calibrate, measurements
 from tradewind.estimate.band import half_width
@@ -33,28 +33,14 @@ def measure(path: Path, *, leave_one_source_out: bool = False) -> dict[str, Any]
     else:
         off = calibrate.residuals(measured, constants)
     errors = 100 * np.abs(np.exp(off) - 1)
-    sources = np.array(measured.sources)
-    by_source = {
-        str(name): {
-            "n": int((sources == name).sum()),
-            "median_ape": round(float(np.median(errors[sources == name])), 2),
-            "p90_ape": round(float(np.quantile(errors[sources == name], 0.9)), 2),
-        }
-        for name in sorted(set(measured.sources))
-    }
     inside = np.abs(off) <= half_width(measured.cases)
     return {
         "rows": measured.rows,
         "scored": len(errors),
         "unsupported": sum(measured.unsupported.values()),
         "unsupported_reasons": dict(Counter(measured.unsupported).most_common(10)),
-        "median_ape": round(float(np.median(errors)), 2),
-        "p90_ape": round(float(np.quantile(errors, 0.9)), 2),
-        "macro_median_ape": round(
-            sum(s["median_ape"] for s in by_source.values()) / len(by_source), 2
-        ),
+        **scores(errors, measured.sources),
         "band80_coverage": round(100 * float(inside.mean()), 1),
-        "by_source": by_source,
     }
 
 

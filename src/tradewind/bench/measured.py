@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tradewind import catalog
 from tradewind.errors import InvalidValue, NotFound
@@ -12,6 +13,29 @@ from tradewind.model.shape import Work
 
 # Measured, and the same chip as one that the catalog knows: only the memory differs.
 _SAME_CHIP = {"Quadro RTX 8000": "Quadro-RTX6000"}
+
+
+def scores(errors: Any, sources: Sequence[str]) -> dict[str, Any]:
+    """Errors in percent: over all rows, over sources, and by source."""
+    import numpy as np
+
+    def of(part: Any) -> dict[str, Any]:
+        return {
+            "median_ape": round(float(np.median(part)), 2),
+            "p90_ape": round(float(np.quantile(part, 0.9)), 2),
+        }
+
+    owner = np.array(sources)
+    by_source = {}
+    for name in sorted(set(sources)):
+        mine = errors[owner == name]
+        by_source[str(name)] = {"n": len(mine), **of(mine)}
+    medians = [figures["median_ape"] for figures in by_source.values()]
+    return {
+        **of(errors),
+        "macro_median_ape": round(sum(medians) / len(medians), 2),
+        "by_source": by_source,
+    }
 
 
 def work(name: str) -> Work | None:

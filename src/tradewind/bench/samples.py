@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tradewind.bench.measured import finders, work
+from tradewind.bench.measured import finders, scores, work
 from tradewind.errors import BadFile
 from tradewind.estimate import measurements, samples
 from tradewind.estimate.constants import calibration
@@ -27,27 +27,13 @@ def measure(path: Path) -> dict[str, Any]:
     for name, fine in zip(found.models, known, strict=True):
         if not fine:
             unsupported[f"nothing is known of {name}"] += 1
-    sources = np.array(found.sources)
-    by_source = {
-        str(name): {
-            "n": int((known & (sources == name)).sum()),
-            "median_ape": round(float(np.median(errors[known & (sources == name)])), 2),
-            "p90_ape": round(float(np.quantile(errors[known & (sources == name)], 0.9)), 2),
-        }
-        for name in sorted(set(found.sources))
-        if (known & (sources == name)).any()
-    }
-    if not by_source:
+    if not known.any():
         raise BadFile(f"{path}: no row can be used")
+    sources = [source for source, fine in zip(found.sources, known, strict=True) if fine]
     return {
         "rows": found.rows,
         "scored": int(known.sum()),
         "unsupported": sum(unsupported.values()),
         "unsupported_reasons": dict(unsupported.most_common(10)),
-        "median_ape": round(float(np.median(errors[known])), 2),
-        "p90_ape": round(float(np.quantile(errors[known], 0.9)), 2),
-        "macro_median_ape": round(
-            sum(s["median_ape"] for s in by_source.values()) / len(by_source), 2
-        ),
-        "by_source": by_source,
+        **scores(errors[known], sources),
     }

@@ -8,14 +8,13 @@ the reasons go into the catalog, where `tradewind catalog doctor` shows them.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from tradewind import csvfile
 from tradewind.catalog import doubts
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.names import Names
@@ -99,7 +98,7 @@ def _read(
         raise NoAccess(f"{folder} has no {name}.csv or {name}.csv.gz")
     seen: dict[tuple[str, ...], int] = {}
     before, lines = len(refused), 0
-    for line, cells in _cells(path):
+    for line, cells in csvfile.rows(path):
         lines += 1
         try:
             if None in cells or None in cells.values():
@@ -123,19 +122,6 @@ def _read(
             f"{refused[before]}",
             hint="nothing was written",
         )
-
-
-def _cells(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            for cells in reader:
-                yield reader.line_num, cells
-    except (PermissionError, IsADirectoryError) as error:
-        raise NoAccess(f"{path} cannot be read: {error.strerror}") from None
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise BadFile(f"{path} is damaged: {error}") from None
 
 
 def _offer(cells: Mapping[str, str], accelerators: Mapping[str, Accelerator], names: Names) -> Row:
@@ -249,16 +235,10 @@ _RATE_WORDS = (
 
 
 def _number(cells: Mapping[str, str], name: str) -> float | None:
-    text = cells[name].strip()
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        raise InvalidValue(f"{name} is {text!r}, not a number") from None
-    if not 0 <= value < 1e12:
-        raise InvalidValue(f"{name} is {text}, which cannot be")
-    return int(value) if value == int(value) else value
+    if name not in cells:
+        raise KeyError(name)
+    value = csvfile.number(cells, name, most=1e12)
+    return int(value) if value is not None and value == int(value) else value
 
 
 def _date(text: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import MissingExtra
+from tradewind.estimate import solvers
 from tradewind.estimate.constants import MEMORY_PRIORS, PRIORS, Constants
 from tradewind.estimate.measurements import Measurements
 from tradewind.estimate.memory import GB, memory_use, possible
@@ -68,7 +68,7 @@ def _solve(
 ) -> Constants:
     import numpy as np
 
-    least_squares = _least_squares()
+    least_squares = solvers.optimize().least_squares
     centre = np.log([middle[name] for name in names])
     spread = np.array([PRIORS[name].spread for name in names])
     weights = _weights(measured.sources)
@@ -89,21 +89,11 @@ def _solve(
     return constants(solved.x)
 
 
-def _least_squares() -> Any:
-    try:
-        from scipy.optimize import least_squares
-    except ImportError:
-        raise MissingExtra(
-            "calibrating needs scipy", hint="pip install 'tradewind[calibrate]'"
-        ) from None
-    return least_squares
-
-
 def fit_memory(outcomes: Outcomes) -> dict[str, float]:
     """The memory constants: near the published peaks, above what failed, below what ran."""
     import numpy as np
 
-    least_squares = _least_squares()
+    least_squares = solvers.optimize().least_squares
     names = list(MEMORY_PRIORS)
     middle = np.log([PRIORS[name].start for name in names])
     spread = np.array([PRIORS[name].spread for name in names])

@@ -6,8 +6,6 @@ the model cannot take is counted as unsupported, with the reason.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound
+from tradewind import csvfile
+from tradewind.csvfile import number
+from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate import hardware
 from tradewind.estimate.cases import STACKS, Cases
 from tradewind.model import Accelerator
@@ -56,16 +56,7 @@ class Measurements:
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    opened = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            return list(csv.DictReader(stream))
-    except OSError as error:
-        if isinstance(error, gzip.BadGzipFile):
-            raise BadFile(f"{path} is damaged: {error}") from None
-        raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
-    except (EOFError, UnicodeDecodeError, csv.Error) as error:
-        raise BadFile(f"{path} is damaged: {error}") from None
+    return [cells for _, cells in csvfile.rows(path)]
 
 
 def read(
@@ -185,16 +176,3 @@ def _network(text: str, node: float, generation: str) -> float:
 def network_gbps(generation: str) -> float:
     """What machines of that generation usually have, Gbit/s for each accelerator."""
     return _NETWORK_GBPS.get(generation, 100)
-
-
-def number(row: Mapping[str, str], name: str) -> float | None:
-    text = (row.get(name) or "").strip()
-    if not text:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        raise InvalidValue(f"{name} is {text!r}, not a number") from None
-    if not 0 <= value < 1e18:
-        raise InvalidValue(f"{name} is {text}, which cannot be")
-    return value

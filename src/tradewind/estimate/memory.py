@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
+from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Column, Flags
@@ -46,11 +47,8 @@ def memory_use(cases: Cases, constants: Constants) -> MemoryUse:
     moe = c.experts > 0
 
     # -- the model's state
-    matrices = np.where(c.gated > 0, 3, 2)
-    attention = c.d_model * c.head_dim * (2 * c.n_heads + 2 * c.n_kv_heads)
-    expert = c.d_model * (c.d_ff_expert * c.experts / c.ep + c.d_ff_shared) * matrices
-    layer = (attention + c.d_model * c.d_ff * matrices + expert) / c.tp
-    embedding = c.vocab * c.d_model / c.tp
+    parts = Weights(c)
+    layer, embedding = parts.layer / c.tp, parts.embedding / c.tp
     held = layer * c.layers / c.pp
     tables = np.where(c.pp > 1, 1, np.where(c.tied > 0, 1, 2)) * embedding
     held = held + tables

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tradewind.csvfile import number
 from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate.cases import Cases
-from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of, number
+from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of
 
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Column

@@ -16,8 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue, MissingExtra, NotFound
-from tradewind.estimate.measurements import FindAccelerator, number
+from tradewind.csvfile import number
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.estimate import solvers
+from tradewind.estimate.measurements import FindAccelerator
 from tradewind.model import Accelerator
 from tradewind.model.shape import Work
 
@@ -101,7 +103,7 @@ def fit(samples: Samples) -> dict[str, dict[str, float]]:
     """Coefficients by model: least relative error, odd rows weighing less and less."""
     import numpy as np
 
-    nnls = _nnls()
+    nnls = solvers.optimize().nnls
     found: dict[str, dict[str, float]] = {}
     names = np.array(samples.models)
     for name in sorted(set(samples.models)):
@@ -120,16 +122,6 @@ def fit(samples: Samples) -> dict[str, dict[str, float]]:
             weight = 1 / np.sqrt(np.maximum(off, 0.05))
         found[name] = {c: float(f"{v:.6g}") for c, v in zip(COEFFICIENTS, solution, strict=True)}
     return found
-
-
-def _nnls() -> Any:
-    try:
-        from scipy.optimize import nnls
-    except ImportError:
-        raise MissingExtra(
-            "calibrating needs scipy", hint="pip install 'tradewind[calibrate]'"
-        ) from None
-    return nnls
 
 
 def predict(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
+from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Column
@@ -102,7 +103,8 @@ class _Step:
 
         self.c, self.k, self.by_stack = c, k, k.by_stack(c.stack)
         self.tokens = c.micro_batch * c.sequence / c.cp
-        self.weights = _Weights(c)
+        self.weights = Weights(c)
+        self.held = (self.weights.layer * c.layers / c.pp + self.weights.embedding) / c.tp
         self.moe = c.experts > 0
         # Sizes that saturate an A100 are small for what came after it.
         self.relative = c.peak / 312e12
@@ -213,7 +215,7 @@ class _Step:
 
         c = self.c
         rate = np.where(c.shard < c.dp, self.inside, self.replica_rate())
-        once = self.weights.held / c.tp * _BYTES * (c.shard - 1) / c.shard / rate
+        once = self.held * _BYTES * (c.shard - 1) / c.shard / rate
         found: Column = np.where(c.zero == 3, 3 * once, 0)
         return found
 
@@ -230,7 +232,7 @@ class _Step:
         import numpy as np
 
         c = self.c
-        reduced = self.weights.held / c.tp * 8 * (c.dp - 1) / c.dp / self.replica_rate()
+        reduced = self.held * 8 * (c.dp - 1) / c.dp / self.replica_rate()
         far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
         late = self.by_stack("data_latency") * c.layers / c.pp * far
         found: Column = np.where(
@@ -242,25 +244,9 @@ class _Step:
         import numpy as np
 
         c = self.c
-        own = self.weights.held / c.tp / np.where(c.zero > 0, c.shard, 1)
+        own = self.held / np.where(c.zero > 0, c.shard, 1)
         found: Column = own * self.k["optimizer_bytes"] / c.bandwidth
         return found
-
-
-class _Weights:
-    """Weights of one layer, and those that a device holds before tensor parallelism."""
-
-    def __init__(self, c: Cases) -> None:
-        import numpy as np
-
-        matrices = np.where(c.gated > 0, 3, 2)
-        self.attention = c.d_model * c.head_dim * (2 * c.n_heads + 2 * c.n_kv_heads)
-        self.dense = c.d_model * c.d_ff * matrices
-        expert = c.d_model * c.d_ff_expert * matrices
-        shared = c.d_model * c.d_ff_shared * matrices
-        self.experts_used = expert * c.experts_per_token + shared
-        every = expert * c.experts / c.ep + shared
-        self.held = (self.attention + self.dense + every) * c.layers / c.pp + c.vocab * c.d_model
 
 
 def _soft_max(first: Column, second: Column, power: Column | float) -> Column:
