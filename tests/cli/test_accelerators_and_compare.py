@@ -99,3 +99,10 @@ def test_bad_input(cli: Cli, stocked: Path, arguments: list[str], code: int, wor
 def test_provider_tells_types_of_one_name_apart(cli: Cli, stocked: Path) -> None:
     (compared,) = cli("compare", "two/same", "--json").json
     assert compared["prices"]["on_demand"]["usd_per_hour"] == 0.6
+
+
+def test_the_timeline_of_a_page_prices_every_chip(cli: Cli, stocked: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert cli("offers", "t4", "--plot", str(page)).code == 0
+    row = next(line for line in page.read_text().split("<tr>") if ">A100-40GB<" in line)
+    assert "$" in row  # sold, though the search was for another

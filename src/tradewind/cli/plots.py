@@ -28,7 +28,9 @@ def plot_offers(catalog: Catalog, selection: Selection, file: str, chart: str | 
     if chart == "regions" or (chart is None and few):
         charts.append(pictures.regions.data(selection))
     if page:
-        charts.append(pictures.timeline.data(catalog.accelerators, selection))
+        # Of every chip, whatever was asked for: one that was not is still sold.
+        sold = catalog.offers(market="on_demand", today=selection.today)
+        charts.append(pictures.timeline.data(catalog.accelerators, sold))
     subject = " and ".join(sorted(names)) if 0 < len(names) <= 2 else "accelerators"
     _draw(catalog, charts, file, f"Prices of {subject}")
 
