@@ -9,10 +9,11 @@ import pytest
 
 from tests.catalog.small import REAL
 from tradewind.errors import BadFile, NoAccess
-from tradewind.estimate import calibrate, measurements
-from tradewind.estimate.band import half_width
+from tradewind.estimate import calibrate, left_out, measurements
+from tradewind.estimate.band import Evidence, Kind, half_width, reason
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import PRIORS, Constants, calibration, fitted
+from tradewind.estimate.left_out import LeftOut
 from tradewind.estimate.measurements import Measurements
 from tradewind.estimate.time import step_time
 from tradewind.model import Accelerator
@@ -124,24 +125,56 @@ def test_three_points_of_ones_own_help_visibly() -> None:
 
 def test_leaving_a_source_out_scores_rows_that_were_not_fitted() -> None:
     measured = world(Constants({"matrix.fsdp-compile": 0.8}))
-    found = calibrate.leave_one_source_out(measured, calibrate.fit(measured))
-    assert len(found) == len(measured.cases)
-    assert np.median(np.abs(found)) < 0.05
+    found = left_out.by_source(measured, calibrate.fit(measured))
+    assert len(found.residuals) == len(found.familiarity) == len(measured.cases)
+    assert np.median(np.abs(found.residuals)) < 0.05
+    # One model, one chip: without them nothing is left but the priors.
+    assert set(left_out.by_chip(measured, Constants({})).familiarity) == {"new"}
+
+
+def test_bands_hold_four_fifths_and_widen_with_ignorance() -> None:
+    measured = world(Constants({}))
+    rows = len(measured.cases)
+    off = np.linspace(0, 1, rows)
+    known = LeftOut(0.1 * off, ["measured"] * rows)
+    strange = LeftOut(off, ["kin"] * rows)
+    bands = left_out.bands(measured, [known, strange])
+    assert bands["measured"] == pytest.approx(0.08, abs=0.002)
+    assert bands["scarce"] == bands["measured"] < bands["kin"] == pytest.approx(0.8, abs=0.02)
+    assert bands["new"] > bands["kin"]
+    assert bands["kinds"]["fsdp-compile hopper H100-SXM"] == pytest.approx(0.08, abs=0.002)
+
+
+def test_evidence_tells_how_familiar_something_is() -> None:
+    kind = Kind("megatron", "hopper", "H100-SXM")
+    evidence = Evidence.of([kind] * 40 + [kind._replace(chip="H200")], ["one"] * 41)
+    assert evidence.familiarity(kind) == "measured"
+    assert evidence.familiarity(kind._replace(chip="H200")) == "scarce"
+    assert evidence.familiarity(kind._replace(chip="H20")) == "scarce"
+    assert evidence.familiarity(Kind("megatron", "rdna", "W7900")) == "kin"
+    assert evidence.familiarity(Kind("other", "rdna", "W7900")) == "new"
+    several = Evidence.of([kind] * 3, ["a", "b", "c"])
+    assert several.familiarity(kind) == "measured"
 
 
 def test_what_is_less_known_is_never_more_certain() -> None:
     bands = calibration()["bands"]
-    assert 0 < bands["known"] <= bands["kin"] <= bands["new"]
+    assert 0 < bands["measured"] <= bands["scarce"] <= bands["kin"] < bands["new"]
     common = {
         "layers": 2, "d_model": 64, "n_heads": 1, "n_kv_heads": 1, "head_dim": 64, "d_ff": 64,
         "vocab": 10, "sequence": 8, "peak": 1, "peak16": 1, "bandwidth": 1, "link": 1,
         "network": 1, "memory_gb": 1,
     }  # fmt: skip
-    widths = [
-        half_width(Cases.of(common | {"stack": stack, "generation": generation}))[0]
-        for stack, generation in (("megatron", "hopper"), ("megatron", "rdna"))
+    kinds = [
+        Kind("megatron", "hopper", "H100-SXM"),
+        Kind("megatron", "ampere", "A10G"),
+        Kind("fsdp-compile", "rdna", "W7900"),
     ]
-    assert widths == [bands["known"], bands["kin"]]
+    widths = [half_width(Cases.of(common | kind._asdict()))[0] for kind in kinds]
+    assert widths == sorted(widths)
+    assert widths[0] < bands["scarce"] <= widths[1]
+    for kind in kinds:
+        assert kind.stack in reason(kind)
 
 
 def test_the_calibration_has_its_provenance() -> None:

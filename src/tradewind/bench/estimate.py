@@ -10,8 +10,8 @@ from typing import Any
 from tradewind import clock
 from tradewind.bench.measured import finders, scores
 from tradewind.errors import BadFile
-from tradewind.estimate import calibrate, measurements
-from tradewind.estimate.band import half_width
+from tradewind.estimate import calibrate, left_out, measurements
+from tradewind.estimate.band import half_width, kinds, widths
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.memory import memory_use
@@ -28,12 +28,12 @@ def measure(path: Path, *, leave_one_source_out: bool = False) -> dict[str, Any]
     measured = measurements.read(rows, *finders())
     constants = fitted()
     if leave_one_source_out:
-        constants = calibrate.fit(measured)
-        off = calibrate.leave_one_source_out(measured, constants)
+        left = left_out.by_source(measured, calibrate.fit(measured))
+        off, band = left.residuals, widths(kinds(measured.cases), left.familiarity)
     else:
-        off = calibrate.residuals(measured, constants)
+        off, band = calibrate.residuals(measured, constants), half_width(measured.cases)
     errors = 100 * np.abs(np.exp(off) - 1)
-    inside = np.abs(off) <= half_width(measured.cases)
+    inside = np.abs(off) <= band
     return {
         "rows": measured.rows,
         "scored": len(errors),

@@ -23,10 +23,11 @@ def command(data: str, memory: str | None, other: str | None, out: str) -> None:
     """Refit the constants of the estimator, and the error bands, to measurements.
 
     Every constant is held to its prior, so that accelerators and stacks with few rows stay near
-    their kin. The bands come from leaving each source out in turn.
+    their kin. The bands come from leaving sources, models and chips out in turn.
     """
     from tradewind.bench.measured import finders
-    from tradewind.estimate import calibrate, constants, measurements, outcomes, samples
+    from tradewind.estimate import band, calibrate, constants, left_out, measurements, outcomes
+    from tradewind.estimate import samples as others
 
     find = finders()
     with render.busy("fitting"):
@@ -40,20 +41,22 @@ def command(data: str, memory: str | None, other: str | None, out: str) -> None:
             }
     coefficients = constants.calibration().get("samples", {})
     if other:
-        coefficients = samples.fit(samples.read(measurements.rows_of(Path(other)), find[0]))
-    with render.busy("leaving each source out in turn"):
-        left_out = calibrate.leave_one_source_out(measured, constants.Constants(values))
-    pairs = sorted(
-        set(zip(measured.cases.stack.tolist(), measured.cases.generation.tolist(), strict=True))
-    )
+        coefficients = others.fit(others.read(measurements.rows_of(Path(other)), find[0]))
+    start = constants.Constants(values)
+    with render.busy("leaving sources, models and chips out in turn"):
+        parts = [
+            leave(measured, start)
+            for leave in (left_out.by_source, left_out.by_model, left_out.by_chip)
+        ]
+    evidence = band.Evidence.of(band.kinds(measured.cases), measured.sources)
     sources = {name: measured.sources.count(name) for name in sorted(set(measured.sources))}
     document = {
         "format": 1,
         "made_at": clock.now().replace(microsecond=0).isoformat(),
         "rows": len(measured.sources),
         "sources": sources,
-        "bands": {k: round(v, 4) for k, v in calibrate.bands(measured, left_out).items()},
-        "measured": pairs,
+        "bands": left_out.bands(measured, parts),
+        "measured": sorted([*kind, *counts] for kind, counts in evidence.counts.items()),
         "samples": coefficients,
         "constants": {name: float(f"{value:.6g}") for name, value in values.items()},
     }

@@ -57,6 +57,10 @@ class Cases:
     d_ff_expert: Column
     d_ff_shared: Column
     hybrid: Column  # 1 where most attention is replaced by a recurrence
+    mixing: Column  # weights that mix tokens, a layer; 0 where the heads tell them
+    attending: Column  # share of the layers that attend at all
+    window: Column  # positions that a windowed layer looks back
+    windowed: Column  # share of the layers that have the window
     sequence: Column
     # -- how it is spread
     dp: Column
@@ -86,6 +90,7 @@ class Cases:
     year: Column  # of the software
     fp8: Column  # 1 fp8, 2 with block scales (mxfp8)
     generation: Words
+    chip: Words  # its name, for what is known of it
     stack: Words
 
     def __len__(self) -> int:
@@ -110,7 +115,7 @@ class Cases:
         arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v)) for v in filled.values()))
         made = dict(zip(filled, arrays, strict=True))
         for name in filled:
-            kind = str if name in ("generation", "stack") else np.float64
+            kind = str if name in ("generation", "chip", "stack") else np.float64
             made[name] = made[name].astype(kind)
         return cls(**made)
 
@@ -123,10 +128,10 @@ _USUAL: dict[str, Any] = {
     "layers": None, "d_model": None, "n_heads": None, "n_kv_heads": None, "head_dim": None,
     "d_ff": None, "gated": 0, "vocab": None, "tied": 0, "causal": 1,
     "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
-    "sequence": None,
+    "mixing": 0, "attending": 1, "window": 0, "windowed": 0, "sequence": None,
     "dp": 1, "tp": 1, "pp": 1, "vp": 1, "cp": 1, "ep": 1, "zero": 0, "shard": 1,
     "micro_batch": 1, "accumulation": 1, "recompute": 0, "flash": 1,
     "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "fused": 1,
     "peak": None, "peak16": None, "bandwidth": None, "link": None, "network": None, "domain": 8,
-    "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "stack": "megatron",
+    "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "chip": "", "stack": "megatron",
 }  # fmt: skip

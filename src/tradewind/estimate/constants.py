@@ -32,23 +32,23 @@ class Prior:
 
 
 PRIORS: dict[str, Prior] = {
-    "narrow_width": Prior(150, 0.6, "", "width at which an A100's matrix rate halves"),
-    "narrow_inner": Prior(200, 0.6, "", "the same for the inner width of a shard"),
-    "few_tokens": Prior(200, 0.6, "tokens", "the same for the tokens in a micro-batch"),
+    "narrow_width": Prior(250, 0.6, "", "width at which an A100's matrix rate halves"),
+    "narrow_inner": Prior(100, 0.6, "", "the same for the inner width of a shard"),
+    "few_tokens": Prior(120, 0.6, "tokens", "the same for the tokens in a micro-batch"),
     "short_attention": Prior(1500, 1.0, "tokens", "sequence at which fused attention halves"),
     "unfused_efficiency": Prior(0.5, 0.4, "of peak", "attention as separate matrix products"),
     "unfused_bytes": Prior(6, 0.5, "passes", "how often unfused attention moves its scores"),
-    "hybrid_attention": Prior(0.3, 0.5, "", "attention that a hybrid model keeps"),
-    "hybrid_layer": Prior(0.7, 0.3, "", "a hybrid model's layer against a transformer's"),
+    "hybrid_layer": Prior(1.3, 0.3, "", "a recurrence's layer against its weights' work"),
     "bytes_outside": Prior(10, 0.5, "passes", "over d_model values by norms and residuals"),
     "bytes_inside": Prior(4, 0.5, "passes", "over inner values by activations and rotations"),
     "backward_elementwise": Prior(1.6, 0.3, "× forward", "elementwise work going back"),
     "loss_bytes": Prior(8, 0.5, "bytes", "moved for each logit by the loss, both ways"),
     "expert_matrix": Prior(0.6, 0.4, "", "matrix rate of experts against dense layers"),
-    "routing": Prior(5e-4, 0.8, "s", "routing and permuting tokens, a layer and direction, 2026"),
-    "routing_progress": Prior(0.5, 0.5, "/year", "how fast routing has become faster"),
-    "expert_progress": Prior(0.2, 0.5, "/year", "how fast experts' matrix work has"),
-    "expert_exposed": Prior(0.5, 0.6, "", "share of expert traffic that is not hidden"),
+    "few_expert_tokens": Prior(200, 0.8, "tokens", "of an expert at which its rate halves"),
+    "routing_passes": Prior(6, 0.6, "passes", "over the tokens sent to experts, a direction"),
+    "expert_launch": Prior(1.5e-3, 0.8, "s", "launching one pass over a layer's experts, 2026"),
+    "expert_progress": Prior(0.3, 0.5, "/year", "how fast software for experts gets faster"),
+    "expert_exposed": Prior(0.3, 0.6, "", "share of expert traffic that is not hidden"),
     "tensor_link_used": Prior(0.7, 0.3, "", "share of the link that tensor traffic reaches"),
     "link_used": Prior(0.75, 0.3, "", "share of the link that other traffic reaches"),
     "network_used": Prior(0.75, 0.3, "", "share of the network that traffic reaches"),
@@ -57,6 +57,7 @@ PRIORS: dict[str, Prior] = {
     "hop_latency": Prior(3e-5, 0.8, "s", "a pipeline transfer of nothing"),
     "last_stage": Prior(1.0, 0.2, "", "of the vocabulary's time that holds the pipeline up"),
     "optimizer_bytes": Prior(22, 0.5, "bytes", "moved for each parameter by the optimizer"),
+    "launch_overlap": Prior(3, 0.4, "power", "how well launching hides behind the work"),
     "fixed": Prior(5e-3, 1.0, "s", "a step of nothing"),
     "straggling": Prior(0.01, 0.8, "", "slower with every doubling of the nodes"),
     "block_scales": Prior(1.0, 0.2, "", "mxfp8 against fp8"),
@@ -84,28 +85,30 @@ PRIORS |= MEMORY_PRIORS
 # What kin start from: measured generations lend to those that are not.
 _EFFICIENCY = {
     "pascal": 0.7, "volta": 0.6, "turing": 0.55, "ampere": 0.8, "ada": 0.7, "hopper": 0.72,
-    "blackwell": 0.65, "cdna": 0.5, "rdna": 0.4, "gaudi": 0.55, "neuron": 0.5,
-    **{f"tpu-{v}": 0.75 for v in ("v2", "v3", "v4", "v5e", "v5p", "v6e", "v7x")},
+    "blackwell": 0.55, "cdna": 0.45, "rdna": 0.4, "gaudi": 0.55, "neuron": 0.5,
+    **{f"tpu-{v}": 0.8 for v in ("v2", "v3", "v4", "v5e", "v5p")}, "tpu-v6e": 0.65, "tpu-v7x": 0.65,
 }  # fmt: skip
 for _generation, _start in _EFFICIENCY.items():
     PRIORS[f"efficiency16.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 16 bits")
 for _generation, _start in _EFFICIENCY.items():
-    PRIORS[f"flash.{_generation}"] = Prior(0.8 * _start, 0.3, "of peak", "fused attention, long")
+    PRIORS[f"flash.{_generation}"] = Prior(0.55 * _start, 0.3, "of peak", "fused attention, long")
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
     PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
 for _stack in STACKS:
     _xla = _stack.startswith("xla")
     PRIORS |= {
-        f"matrix.{_stack}": Prior(1.0, 0.12, "", "matrix rate against other stacks"),
-        f"elementwise.{_stack}": Prior(1.0, 0.4, "", "elementwise passes against others"),
-        f"launch.{_stack}": Prior(
-            2e-5 if _xla else 1.5e-4, 0.6, "s", "launching one pass's kernels"
+        f"matrix.{_stack}": Prior(
+            1.3 if _stack == "megatron" else 1.0, 0.12, "", "matrix rate against other stacks"
         ),
+        f"elementwise.{_stack}": Prior(1.0, 0.4, "", "elementwise passes against others"),
+        f"launch.{_stack}": Prior(2e-5 if _xla else 3e-4, 0.6, "s", "launching one pass's kernels"),
         f"tensor.{_stack}": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
-        f"tensor_latency.{_stack}": Prior(1e-5, 0.8, "s", "a collective, for each further device"),
+        f"tensor_launch.{_stack}": Prior(1.0, 0.8, "", "more launching with tensor parallelism"),
         f"data.{_stack}": Prior(0.4, 0.6, "", "share of gradient traffic that is not hidden"),
         f"data_latency.{_stack}": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
-        f"overlap.{_stack}": Prior(3.0, 0.4, "power", "how well weight gathering hides"),
+        f"overlap.{_stack}": Prior(
+            1.5 if _xla else 3.0, 0.4, "power", "how well weight gathering hides"
+        ),
     }
 
 

@@ -32,7 +32,7 @@ def generation(accelerator: Accelerator) -> str:
 
 
 def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
-    """peak, peak16, bandwidth, link, memory_gb, domain, generation and fp8."""
+    """peak, peak16, bandwidth, link, memory_gb, domain, generation, chip and fp8."""
     eight = "fp8" in precision
     half = accelerator.bf16_tflops or accelerator.fp16_tflops or accelerator.fp32_tflops or 1.0
     if precision == "fp32":
@@ -49,5 +49,6 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
         "memory_gb": accelerator.memory_gb,
         "domain": _RACK.get(accelerator.name) or _TPU_SLICE.get(version, 8),
         "generation": generation(accelerator),
+        "chip": accelerator.name,
         "fp8": (2 if precision == "mxfp8" else 1) if eight else 0,
     }

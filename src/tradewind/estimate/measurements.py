@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,13 +46,18 @@ class Measurements:
     cases: Cases
     tokens_per_s: Column  # for each device
     sources: list[str]
+    models: list[str]
     unsupported: Counter[str]
     rows: int  # of pretraining that are fit to be used
 
     def take(self, mask: Any) -> Measurements:
-        kept = [s for s, keep in zip(self.sources, mask, strict=True) if keep]
         return Measurements(
-            self.cases.take(mask), self.tokens_per_s[mask], kept, self.unsupported, self.rows
+            self.cases.take(mask),
+            self.tokens_per_s[mask],
+            list(compress(self.sources, mask)),
+            list(compress(self.models, mask)),
+            self.unsupported,
+            self.rows,
         )
 
 
@@ -68,6 +74,7 @@ def read(
     found: list[dict[str, Any]] = []
     outcomes: list[float] = []
     sources: list[str] = []
+    models: list[str] = []
     unsupported: Counter[str] = Counter()
     total = 0
     for row in rows:
@@ -88,12 +95,13 @@ def read(
         found.append(case)
         outcomes.append(outcome)
         sources.append(row.get("source", ""))
+        models.append(row.get("model", ""))
     if not found:
         raise BadFile(
             "no row can be used" + (f": {unsupported.most_common(1)[0][0]}" if unsupported else "")
         )
     cases = Cases.of({name: [case[name] for case in found] for name in found[0]})
-    return Measurements(cases, np.array(outcomes), sources, unsupported, total)
+    return Measurements(cases, np.array(outcomes), sources, models, unsupported, total)
 
 
 def case_of(
@@ -130,6 +138,7 @@ def _model(row: Mapping[str, str], shape: FindShape) -> Mapping[str, float]:
             "gated": number(row, "gated") or 0,
             "tied": number(row, "tied_emb") or 0,
             "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
+            "mixing": 0, "attending": 1, "window": 0, "windowed": 0,
         }  # fmt: skip
     known = shape(row.get("model", ""))
     if known is None:

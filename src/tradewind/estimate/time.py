@@ -60,9 +60,9 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     backward = backward + tensor + 2 * context + expert
     again = np.where(c.recompute == 2, forward, 0)
     again = again + np.where(c.recompute == 1, attention + 0.3 * elementwise, 0)
-    launches = step.by_stack("launch") * (3 + (c.recompute == 2))
+    launches = step.launches() * (3 + (c.recompute == 2))
     worked = (forward + backward + again) * np.where(c.hybrid > 0, k["hybrid_layer"], 1)
-    layer = _soft_max(worked, launches, 4)
+    layer = _soft_max(worked, launches, k["launch_overlap"])
     stage = c.layers / c.pp
     vocabulary = step.vocabulary()
     compute = stage * layer + vocabulary * np.where(c.pp > 1, k["last_stage"], 1)
@@ -134,9 +134,12 @@ class _Step:
         efficiency = k.matrix_efficiency(c) * self.by_stack("matrix")
         rate = c.peak * efficiency / (1 + self.narrow + thin + self.few)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
+        # An expert sees its share of the tokens of all devices that share it.
+        each = self.tokens * c.ep * c.experts_per_token / np.maximum(c.experts, 1)
+        crowd = 1 + k["few_expert_tokens"] * np.sqrt(self.relative) / np.maximum(each, 1)
         progress = np.exp(k["expert_progress"] * (c.year - 2026))
         used = 2 * self.tokens * self.weights.experts_used / c.tp
-        found: Column = dense + used / (rate * k["expert_matrix"] * progress)
+        found: Column = dense + used * crowd / (rate * k["expert_matrix"] * progress)
         return found
 
     def attention(self) -> Column:
@@ -145,13 +148,13 @@ class _Step:
         c, k = self.c, self.k
         fused = c.flash > 0
         seen = np.where((c.causal > 0) & fused, 0.5, 1.0) * c.sequence
+        seen = seen - c.windowed * np.maximum(seen - c.window, 0)
         flops = 4 * self.tokens * seen * c.n_heads * c.head_dim / c.tp
         flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
         work = flops / (c.peak16 * np.where(fused, flash, k["unfused_efficiency"]))
         scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
         work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
-        found: Column = work * np.where(c.hybrid > 0, k["hybrid_attention"], 1)
-        return found
+        return work * c.attending
 
     def elementwise(self) -> Column:
         import numpy as np
@@ -178,8 +181,7 @@ class _Step:
         c, k = self.c, self.k
         rate = np.where(c.tp <= c.domain, c.link * k["tensor_link_used"], self.across)
         sent = 2 * (c.tp - 1) / c.tp * self.tokens * c.d_model * _BYTES
-        late = self.by_stack("tensor_latency") * (c.tp - 1)
-        found: Column = 2 * (sent / rate * self.by_stack("tensor") + late)
+        found: Column = 2 * sent / rate * self.by_stack("tensor")
         return found
 
     def context(self) -> Column:
@@ -191,10 +193,21 @@ class _Step:
         import numpy as np
 
         c, k = self.c, self.k
-        sent = 2 * self.tokens * c.experts_per_token * c.d_model * _BYTES * (c.ep - 1) / c.ep
-        routing = k["routing"] * np.exp(-k["routing_progress"] * (c.year - 2026))
-        swap = sent / self.over(c.ep * c.tp) * k["expert_exposed"]
-        found: Column = np.where(self.moe, swap + routing, 0)
+        values = self.tokens * c.experts_per_token * c.d_model * _BYTES / c.tp
+        permuted = k["routing_passes"] * values / self.moved
+        swapped = 2 * values * (c.ep - 1) / c.ep / self.over(c.ep * c.tp) * k["expert_exposed"]
+        found: Column = np.where(self.moe, permuted + swapped, 0)
+        return found
+
+    def launches(self) -> Column:
+        """The least that a pass over a layer takes, however little there is to compute."""
+        import numpy as np
+
+        c, k = self.c, self.k
+        plain = self.by_stack("launch")
+        shared = np.where(c.tp > 1, plain * self.by_stack("tensor_launch"), 0)
+        experts = k["expert_launch"] * np.exp(-k["expert_progress"] * (c.year - 2026))
+        found: Column = plain + shared + np.where(self.moe, experts, 0)
         return found
 
     # -- between stages and replicas ---------------------------------------------------------

@@ -12,7 +12,8 @@ class Weights:
         import numpy as np
 
         matrices = np.where(c.gated > 0, 3, 2)
-        self.attention = c.d_model * c.head_dim * (2 * c.n_heads + 2 * c.n_kv_heads)
+        by_heads = c.d_model * c.head_dim * (2 * c.n_heads + 2 * c.n_kv_heads)
+        self.attention = np.where(c.mixing > 0, c.mixing, by_heads)
         self.dense = c.d_model * c.d_ff * matrices
         expert = c.d_model * c.d_ff_expert * matrices
         shared = c.d_model * c.d_ff_shared * matrices
