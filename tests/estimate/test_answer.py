@@ -211,3 +211,20 @@ def test_published_speeds_of_other_models() -> None:
     found = answer(question("resnet-50", "A100-80GB", global_batch=2048))
     assert 1_500 < found.samples_per_s / 8 < 3_000
     assert found.sample == "image"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "llama-3.1-8b",
+        "mixtral-8x7b",
+        "llama-4-maverick-17b-128e",
+        "t5-3b",
+        "bert-large-uncased",
+        "vit-b-16",
+    ],
+)
+def test_the_weights_held_are_those_of_the_model(name: str) -> None:
+    asked = question(name, per_node=1, sharding="none", recompute="none", micro_batch=1)
+    found = answer(asked)
+    assert found.memory_gb["weights"] == pytest.approx(2 * found.parameters / 1e9, rel=0.06)

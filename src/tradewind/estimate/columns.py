@@ -52,16 +52,16 @@ def of_shape(shape: Shape | Work) -> dict[str, float]:
         "n_heads": shape.n_heads * across,
         "n_kv_heads": shape.n_kv_heads * across,
         "head_dim": shape.head_dim,
-        # Layers without experts are spread over all of them.
+        # Layers without experts are spread over all of them, and so are experts.
         "d_ff": shape.d_ff * dense_share,
         "gated": float(shape.gated),
         "vocab": max(shape.vocab, shape.classes, 1),
         "tied": float(shape.tied),
         "causal": float(shape.kind == "decoder"),
-        "experts": shape.experts,
+        "experts": shape.experts * (1 - dense_share) if sparse else 0,
         "experts_per_token": shape.experts_per_token * (1 - dense_share) if sparse else 0,
         "d_ff_expert": (shape.d_ff_expert or shape.d_ff) if sparse else 0,
-        "d_ff_shared": shape.d_ff_shared,
+        "d_ff_shared": shape.d_ff_shared * (1 - dense_share) if sparse else 0,
         "hybrid": float(shape.attention_layers > 0),
     }
 
