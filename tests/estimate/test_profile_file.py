@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -73,3 +75,11 @@ def test_a_profile_in_half_precision_counts_its_bytes_as_they_are() -> None:
     one, two = (answer(Question(model=p, accelerator=chip)) for p in (PROFILE, half))
     assert one.step_s == pytest.approx(two.step_s)
     assert one.memory_gb == pytest.approx(two.memory_gb)
+
+
+def test_a_profile_of_nothing_is_no_trouble() -> None:
+    figures: dict[str, Any] = {f.name: 0 for f in fields(Profile) if f.type == "int"}
+    nothing = replace(PROFILE, **figures, layers=())
+    found = answer(Question(model=nothing, accelerator=REAL.accelerators["A10G"], per_node=4))
+    numbers = [found.step_s, found.samples_per_s, found.utilisation, *found.memory_gb.values()]
+    assert all(math.isfinite(number) and number >= 0 for number in numbers)

@@ -28,6 +28,8 @@ _HELP = {
     "kernel launches": "more work at once: a larger micro-batch",
     "pipeline bubble": "more micro-batches a step: a larger --global-batch",
 }
+# Of models that are known by what a sample costs.
+_WORK_TERMS = {"matrix": "arithmetic", "elementwise": "bytes moved"}
 _DEGREE = click.IntRange(min=1)
 
 
@@ -188,10 +190,12 @@ def _show(found: Answer, machines: str) -> None:
     if lay.sharding != "none":
         over = f" in groups of {lay.shard}" if lay.shard < lay.dp else ""
         degrees.append(f"{lay.sharding}{over}")
-    batch = f"{found.global_batch:,} = {lay.dp} × {lay.micro_batch} × {lay.accumulation}"
-    length = f" of {found.sequence:,} tokens" if found.sequence else ""
     click.echo(f"{', '.join(degrees)}; recompute {lay.recompute}")
-    click.echo(f"batch {batch} (dp × micro-batch × accumulation) {found.sample}s{length}")
+    length = f" of {found.sequence:,} tokens" if found.sequence else ""
+    click.echo(
+        f"batch {render.count(found.global_batch, found.sample)}{length}: "
+        f"dp {lay.dp} × micro-batch {lay.micro_batch} × accumulation {lay.accumulation}"
+    )
     if found.considered > 1:
         render.note(f"the {'best' if found.fits else 'leanest'} of {found.considered:,} layouts")
     for text in found.notes:
@@ -225,6 +229,7 @@ def _show_time(found: Answer) -> None:
     )
     for item, seconds in sorted(found.seconds.items(), key=lambda pair: -pair[1]):
         if seconds > 0.003 * found.step_s:
+            item = item if found.sequence else _WORK_TERMS.get(item, item)
             click.echo(f"  {item:<13} {_time(seconds):>8}  {_bar(seconds / found.step_s, 20)}")
 
 
@@ -238,7 +243,9 @@ def _show_advice(found: Answer, advice: Sequence[Advice]) -> None:
     helps = "" if advice else f"; what would help is {_HELP[found.bound_by]}"
     render.note(f"bound by {found.bound_by}{helps}")
     for each in advice:
-        render.note(f"{each.change} would be {each.speedup - 1:.0%} faster")
+        twice = each.speedup >= 2
+        much = f"{each.speedup:.1f} times as fast" if twice else f"{each.speedup - 1:.0%} faster"
+        render.note(f"{each.change} would be {much}")
 
 
 def _time(seconds: float) -> str:

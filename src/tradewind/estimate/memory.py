@@ -53,14 +53,19 @@ def memory_use(cases: Cases, constants: Constants) -> MemoryUse:
     tables = np.where(c.pp > 1, 1, np.where(c.tied > 0, 1, 2)) * embedding
     held = held + tables + c.work_params
     trained = np.where(c.trained > 0, c.trained, 1) * held
-    spread = np.where(c.zero >= 1, c.shard, 1)
+    # Experts are sharded only among those devices that hold the same ones.
+    expert = parts.experts_held / c.tp * c.layers / c.pp
+    share = (held - expert) / c.shard + expert / np.maximum(c.shard / c.ep, 1)
+    share = share / np.maximum(held, 1)
     # Sharded weights are their own 32-bit copy: the 16-bit one exists only while a layer runs.
     own = (c.zero >= 3) & (c.weight_bytes == 2) & (c.trained == 1)
-    weights = held * np.where(own, 4, c.weight_bytes) / np.where(c.zero >= 3, c.shard, 1)
+    weights = held * np.where(own, 4, c.weight_bytes) * np.where(c.zero >= 3, share, 1)
     each = np.where(c.fused > 0, k["fused_gradient_bytes"], k["eager_gradient_bytes"])
     each = np.where(c.zero >= 3, k["sharded_gradient_bytes"], each)
-    gradients = trained * each / np.where(c.zero >= 2, c.shard, 1)
-    optimizer = trained * np.maximum(c.optimizer_bytes - np.where(own, 4, 0), 0) / spread
+    each = np.where(c.value_bytes > 2, 4, each)
+    gradients = trained * each * np.where(c.zero >= 2, share, 1)
+    optimizer = trained * np.maximum(c.optimizer_bytes - np.where(own, 4, 0), 0)
+    optimizer = optimizer * np.where(c.zero >= 1, share, 1)
 
     # -- what a token leaves behind in a layer
     fused = c.fused > 0
@@ -86,8 +91,8 @@ def memory_use(cases: Cases, constants: Constants) -> MemoryUse:
     last = kept * tokens * stage
     logits = k["logit_bytes"] * tokens * c.vocab / c.tp
     late = np.where(c.pp > 1, last + logits > first, True)
-    share = np.select([c.recompute == 2, c.recompute == 1], [0.15, 0.5], 1.0)
-    activations = np.where(late, last, first) + once + c.micro_batch * share * c.work_kept
+    part = np.select([c.recompute == 2, c.recompute == 1], [0.15, 0.5], 1.0)
+    activations = np.where(late, last, first) + once + c.micro_batch * part * c.work_kept
     activations = activations * c.value_bytes / 2
     logits = np.where(late, logits, 0)
 
