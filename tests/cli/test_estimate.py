@@ -52,7 +52,7 @@ def test_what_does_not_fit_says_by_how_much_and_what_would(cli: Cli) -> None:
             "--tp", "1", "--pp", "1")  # fmt: skip
     ran = cli(*near)
     assert "GB too much" in ran.out
-    assert "with sharding zero3 it would fit" in ran.out
+    assert "with zero3 sharding it would fit" in ran.out
     found = cli(*near, "--json").json
     assert found["advice"][0]["fits"] is True
     assert found["advice"][0]["peak_gb"] < found["usable_gb"] < found["memory_gb"]["peak"]

@@ -182,15 +182,7 @@ def _show(found: Answer, machines: str) -> None:
     if found.trained_parameters < found.parameters:
         size += f", {format_count(found.trained_parameters, digits=3)} trained"
     click.secho(f"{found.model} ({size}) on {machines}, {found.precision}", bold=True)
-    degrees = [
-        f"{name} {degree}"
-        for name in ("dp", "tp", "pp", "vp", "cp", "ep")
-        if (degree := getattr(lay, name)) > 1 or name == "dp"
-    ]
-    if lay.sharding != "none":
-        over = f" in groups of {lay.shard}" if lay.shard < lay.dp else ""
-        degrees.append(f"{lay.sharding}{over}")
-    click.echo(f"{', '.join(degrees)}; recompute {lay.recompute}")
+    click.echo(lay.words)
     length = f" of {found.sequence:,} tokens" if found.sequence else ""
     click.echo(
         f"batch {render.count(found.global_batch, found.sample)}{length}: "

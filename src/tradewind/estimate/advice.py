@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,12 +24,13 @@ _LORA_RANK = 16
 _LAYOUT = {
     "recompute": "{0.recompute} recompute",
     "micro_batch": "a micro-batch of {0.micro_batch}",
-    "sharding": "sharding {0.sharding}",
+    "sharding": "{0.sharding} sharding",
     "tp": "tp {0.tp}",
     "pp": "pp {0.pp}",
     "cp": "cp {0.cp}",
     "ep": "ep {0.ep}",
 }
+_ALL = "another layout ({0.words}; micro-batch {0.micro_batch})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ def advise(q: Question, found: Answer, constants: Constants | None = None) -> li
     """The changes that help most. Where it does not fit, the smallest that make it fit first."""
     constants = constants or fitted()
     heard: list[Advice] = []
-    for change, changed in _changes(q, found):
+    for change, changed in _changes(q, found, constants):
         try:
             other = answer(changed, constants)
         except InvalidValue:
@@ -51,9 +53,7 @@ def advise(q: Question, found: Answer, constants: Constants | None = None) -> li
         # More accelerators do more: what counts is what each does.
         more = changed.devices / q.devices
         speedup = other.samples_per_s / found.samples_per_s / more
-        spoken = (
-            change.format(other.layout).replace("none ", "no ").replace("ing none", "ing nothing")
-        )
+        spoken = re.sub("^none", "no", change.format(other.layout))
         heard.append(Advice(spoken, speedup, other.memory_gb["peak"], other.fits))
     if not found.fits:
         return [a for a in heard if a.fits][:_MOST]
@@ -61,28 +61,33 @@ def advise(q: Question, found: Answer, constants: Constants | None = None) -> li
     return sorted(faster, key=lambda a: -a.speedup)[:_MOST]
 
 
-def _changes(q: Question, found: Answer) -> Iterator[tuple[str, Question]]:
+def _changes(q: Question, found: Answer, constants: Constants) -> Iterator[tuple[str, Question]]:
     """From the least trouble to the most."""
-    for name, words in _LAYOUT.items():
-        if getattr(q, name) is not None:
-            freed: dict[str, Any] = {name: None} | ({"vp": 1} if name == "pp" else {})
-            yield words, replace(q, **freed)
+    decided = [name for name in _LAYOUT if getattr(q, name) is not None]
+    for name in decided:
+        freed: dict[str, Any] = {name: None} | ({"vp": 1} if name == "pp" else {})
+        yield _LAYOUT[name], replace(q, **freed)
+    if len(decided) > 1:
+        yield _ALL, _undecided(q)
     if not q.flash:
         yield "flash attention", replace(q, flash=True)
-    yield from _to_go_faster(q, found) if found.fits else _to_fit(q)
+    yield from _to_go_faster(q, found) if found.fits else _to_fit(q, constants)
 
 
-def _to_fit(q: Question) -> Iterator[tuple[str, Question]]:
+def _undecided(q: Question) -> Question:
+    freed: dict[str, Any] = dict.fromkeys(_LAYOUT)
+    return replace(q, vp=1, **freed)
+
+
+def _to_fit(q: Question, constants: Constants) -> Iterator[tuple[str, Question]]:
     if q.optimizer == "adamw":
         yield "an 8-bit AdamW", replace(q, optimizer="adamw-8bit")
     nodes = q.nodes
     while nodes < _MOST_NODES and q.devices / q.nodes * nodes < 8 * q.batch:
         nodes *= 2
-        free = replace(
-            q, nodes=nodes, vp=1, tp=None, pp=None, cp=None, ep=None, sharding=None, recompute=None
-        )
+        free = replace(_undecided(q), nodes=nodes)
         try:
-            enough = answer(free).fits
+            enough = answer(free, constants).fits
         except InvalidValue:
             break
         if enough:
@@ -109,6 +114,8 @@ def _to_go_faster(q: Question, found: Answer) -> Iterator[tuple[str, Question]]:
         yield "bf16", replace(q, precision="bf16")
     if not stacks.fused(q.software):
         yield "a compiled stack (fsdp-compile)", replace(q, stack="fsdp-compile")
+    if isinstance(q.model, Shape) and q.software.startswith("fsdp") and q.lora is None:
+        yield "the stack megatron", replace(q, stack="megatron")
     lay = found.layout
     if lay.accumulation < 8 or lay.pp > 1:
         yield f"a global batch of {4 * q.batch}", replace(q, global_batch=4 * q.batch)

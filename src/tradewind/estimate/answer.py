@@ -135,8 +135,7 @@ def cases(q: Question, ways: Sequence[Layout]) -> Cases:
     precision = q.kind_of_number
     found: dict[str, Any] = {**columns.of_model(q.model, fused=fused)}
     found |= hardware.columns(q.accelerator, precision)
-    if not found["generation"].startswith("tpu"):
-        found["domain"] = max(found["domain"] if found["domain"] > 8 else q.per_node, 1)
+    found["domain"] = hardware.domain(q.accelerator, q.per_node)
     gbps = q.network_gbps or network_gbps(found["generation"])
     weight_bytes = 4.0 if precision == "fp32" else 2.0
     if q.lora is not None and isinstance(q.model, Shape):

@@ -58,6 +58,12 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
     }
 
 
+def domain(accelerator: Accelerator, per_node: int) -> int:
+    """Devices that the fast link joins: those of a node, of a rack, or of a TPU slice."""
+    version = re.sub("^tpu-", "", accelerator.name.lower())
+    return _RACK.get(accelerator.name) or _TPU_SLICE.get(version) or per_node
+
+
 def precisions(accelerator: Accelerator) -> list[str]:
     """Those it can train in, the usual first."""
     found = []

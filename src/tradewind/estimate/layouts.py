@@ -12,12 +12,14 @@ from itertools import product
 from math import gcd
 
 from tradewind.errors import InvalidValue
+from tradewind.estimate import hardware
 from tradewind.estimate.question import RECOMPUTES, Question, divisors, tensor_degrees
 from tradewind.model.shape import Shape
 
 _LONG = 16_384  # tokens from which splitting a sequence is tried
 _MOST_TOKENS = 2**18  # in a micro-batch that is tried
 _MOST_SAMPLES = 2**12
+_MOST_TENSOR = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,19 @@ class Layout:
     sharding: str
     recompute: str
     shard: int  # devices over which the state is sharded
+
+    @property
+    def words(self) -> str:
+        """`dp 16, tp 2, zero3; recompute none`: what is not split is left out."""
+        degrees = [
+            f"{name} {degree}"
+            for name in ("dp", "tp", "pp", "vp", "cp", "ep")
+            if (degree := getattr(self, name)) > 1 or name == "dp"
+        ]
+        if self.sharding != "none":
+            groups = f" in groups of {self.shard}" if self.shard < self.dp else ""
+            degrees.append(f"{self.sharding}{groups}")
+        return f"{', '.join(degrees)}; recompute {self.recompute}"
 
 
 def layouts(q: Question) -> list[Layout]:
@@ -67,7 +82,7 @@ def _splits(q: Question) -> Iterator[tuple[int, int, int]]:
         yield 1, 1, 1
         return
     layers = shape.layers + shape.decoder_layers
-    most = min(q.per_node, 64)
+    most = min(hardware.domain(q.accelerator, q.per_node), _MOST_TENSOR)
     tps = [q.tp] if q.tp else [n for n in tensor_degrees(shape) if n <= most]
     pps = [q.pp] if q.pp else divisors(gcd(layers, q.devices))
     cps = [q.cp] if q.cp else [1]

@@ -42,6 +42,8 @@ KIN = {
     "pax": "xla-gpu", "jax": "xla-gpu", "xla": "xla-gpu", "torchtitan": "fsdp-compile",
     "compile": "fsdp-compile", "eager": "fsdp-eager", "ddp": "fsdp-eager",
     "fsdp": "fsdp-eager", "megatron": "megatron", "nanotron": "nanotron",
+    "torch": "fsdp-eager", "lightning": "fsdp-eager", "accelerate": "fsdp-eager",
+    "composer": "fsdp-eager", "transformers": "fsdp-eager", "axolotl": "fsdp-eager",
 }  # fmt: skip
 # Where nothing is said of the network, what such machines usually have: bytes/s for each device.
 _NETWORK_GBPS = {"volta": 50, "ampere": 200, "hopper": 400, "blackwell": 400}

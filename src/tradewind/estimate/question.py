@@ -114,6 +114,8 @@ def check(q: Question) -> None:
     _one_of("optimizer", q.optimizer, STATE)
     if q.network_gbps is not None and not 0 < q.network_gbps <= 1e6:
         raise InvalidValue(f"a network of {q.network_gbps:g} Gbit/s cannot be")
+    if q.quantised and q.lora is None:
+        raise InvalidValue("quantised weights cannot be trained", hint="give lora a rank as well")
     if isinstance(q.model, Shape):
         _check_shape(q, q.model)
     else:
@@ -206,7 +208,8 @@ def divisors(whole: int) -> list[int]:
 
 def _within(name: str, value: int, least: int, most: int) -> None:
     if type(value) is not int or not least <= value <= most:
-        raise InvalidValue(f"{name} is {value:,}, not a whole number from {least} to {most:,}")
+        shown = f"{value:,}" if isinstance(value, int | float) else repr(value)
+        raise InvalidValue(f"{name} is {shown}, not a whole number from {least} to {most:,}")
 
 
 def _one_of(name: str, value: str | None, legal: dict[str, int] | dict[str, float]) -> None:

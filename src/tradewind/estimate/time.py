@@ -185,6 +185,8 @@ class _Step:
         import numpy as np
 
         c = self.c
+        if not (c.weight_bytes < 1).any():
+            return np.zeros(len(c))
         bytes_each = np.where(c.weight_bytes < 1, c.weight_bytes + 2 * _BYTES, 0)
         found: Column = self.weights.layer / c.tp * bytes_each / (c.bandwidth * _UNPACKING)
         return found
@@ -194,6 +196,9 @@ class _Step:
         import numpy as np
 
         c, k = self.c, self.k
+        if c.layers.all():
+            nothing = np.zeros(len(c))
+            return nothing, nothing, nothing
         rate = c.peak * k.matrix_efficiency(c) * self.by_stack("matrix") / (1 + self.narrow)
         arithmetic = c.micro_batch * (c.work_flops / c.peak + c.work_matrix / rate)
         moved = c.micro_batch * c.work_bytes * c.value_bytes / _BYTES / c.bandwidth
