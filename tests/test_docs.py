@@ -120,8 +120,10 @@ def test_the_example_account_file_is_right() -> None:
     )
 
 
-def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs" / "python.md").read_text()
-    example = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
-    exec(compile(example, "python.md", "exec"), {})
-    assert "Counter(" in capsys.readouterr().out
+    for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(compile(example, "python.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert "Counter(" in out
+    assert "compute" in out

@@ -8,6 +8,10 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.estimate.test_calibrate import row
 
+LLAMA = ("--model", "llama-3.1-8b", "--on", "8xH100-SXM")
+MIXTRAL = ("--model", "mixtral-8x7b", "--on", "8xH100-SXM")
+RESNET = ("--model", "resnet-50", "--on", "8xL4")
+
 
 def test_a_layout_that_is_given(cli: Cli) -> None:
     found = cli(
@@ -39,10 +43,73 @@ def test_a_layout_that_is_left_open_is_chosen(cli: Cli) -> None:
     assert "bound by" in out
 
 
-def test_what_does_not_fit_says_so(cli: Cli) -> None:
+def test_what_does_not_fit_says_by_how_much_and_what_would(cli: Cli) -> None:
     ran = cli("estimate", "--model", "llama-2-70b", "--on", "1xT4", "--global-batch", "1")
     assert ran.code == 0
-    assert "does not fit" in ran.out
+    assert "does not fit: 1.1" in ran.out
+    assert "take larger accelerators" in ran.out
+    near = ("estimate", "--model", "llama-3.1-8b", "--on", "8xA100-40GB", "--sharding", "ddp",
+            "--tp", "1", "--pp", "1")  # fmt: skip
+    ran = cli(*near)
+    assert "GB too much" in ran.out
+    assert "with zero3 sharding it would fit" in ran.out
+    found = cli(*near, "--json").json
+    assert found["advice"][0]["fits"] is True
+    assert found["advice"][0]["peak_gb"] < found["usable_gb"] < found["memory_gb"]["peak"]
+
+
+def test_advice_is_about_this_case(cli: Cli) -> None:
+    slow = ("--stack", "fsdp-eager", "--micro-batch", "1", "--activation-checkpointing", "full",
+            "--no-flash-attention")  # fmt: skip
+    out = cli("estimate", *LLAMA, *slow).out
+    assert "flash attention would be" in out
+    assert "fp8 would be" in out
+    assert "no recompute would be" in out
+    assert "bound by compute" in out
+
+
+def test_models_that_are_no_transformers(cli: Cli) -> None:
+    out = cli("estimate", "--model", "resnet-50", "--on", "8xA100-80GB").out
+    assert "images/s" in out
+    assert "tokens" not in out
+    found = cli("estimate", "--model", "stable-diffusion-xl", "--on", "8xH100-SXM", "--json").json
+    assert found["tokens_per_s"] is None
+    assert found["samples_per_s"] > 0
+    out = cli("estimate", "--model", "vit-b-16", "--on", "A10").out
+    assert "images/s (" in out
+    assert "tokens/s" in out
+
+
+def test_a_shape_in_a_file(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("layers: 24\nd_model: 2048\nn_heads: 16\n")
+    out = cli("estimate", "--model", str(path), "--on", "8xA100-80GB").out
+    assert "mine (1.36B) on 8× A100-80GB" in out
+    path.write_text("layers: 24\nd_model: wide\nheads: 16\n")
+    ran = cli("estimate", "--model", str(path), "--on", "8xA100-80GB")
+    assert ran.code == 4
+    assert f"{path} line 2: d_model: 'wide'" in ran.err
+    assert f"{path} line 3: heads: there is no such field; did you mean 'n_heads'?" in ran.err
+
+
+def test_adapters(cli: Cli) -> None:
+    full, lora, qlora = (
+        cli("estimate", *LLAMA, *more, "--sharding", "none", "--micro-batch", "1", "--tp", "1",
+            "--pp", "1", "--json").json
+        for more in ([], ["--lora", "16"], ["--qlora", "16"])
+    )  # fmt: skip
+    peaks = [found["memory_gb"]["peak"] for found in (full, lora, qlora)]
+    assert peaks == sorted(peaks, reverse=True)
+    assert lora["trained_parameters"] < 0.01 * lora["parameters"]
+    assert lora["step_s"] < full["step_s"]
+    assert "41.9M trained" in cli("estimate", *LLAMA, "--lora", "16").out
+
+
+def test_stacks_of_other_names_are_taken_as_kin(cli: Cli) -> None:
+    out = cli("estimate", *LLAMA, "--stack", "torchtitan").out
+    assert "the stack torchtitan is taken as fsdp-compile" in out
+    assert "taken to be fsdp-compile" in cli("estimate", *LLAMA).out
+    assert "groups of 8" in cli("estimate", *LLAMA, "--nodes", "2", "--sharding", "hsdp").out
 
 
 def test_ones_own_points(cli: Cli, tmp_path: Path) -> None:
@@ -63,19 +130,66 @@ def test_ones_own_points(cli: Cli, tmp_path: Path) -> None:
     ("arguments", "code", "words"),
     [
         (["--model", "lama-3.1-8b", "--on", "8xH100-SXM"], 3, "llama-3.1-8b"),
-        (["--model", "llama-3.1-8b", "--on", "8xH100"], 3, "ambiguous"),
-        (["--model", "llama-3.1-8b", "--on", "8xH1000"], 3, "no accelerator"),
-        (["--model", "llama-3.1-8b", "--on", "8xH100-SXM", "--tp", "3"], 2, "attention heads"),
-        (["--model", "llama-3.1-8b", "--on", "8xH100-SXM", "--pp", "5"], 2, "32 layers"),
-        (["--model", "llama-3.1-8b", "--on", "8xH100-SXM", "--cp", "3"], 2, "cp is 3"),
-        (["--model", "llama-3.1-8b", "--on", "8xH100-SXM", "--global-batch", "7", "--tp", "1",
-          "--pp", "1"], 2, "cannot be divided"),
-        (["--model", "llama-3.1-8b", "--on", "0.5xA10"], 2, "whole accelerators"),
-        (["--model", "resnet-50", "--on", "A10"], 2, "no transformer"),
+        (["--model", "llama", "--on", "8xH100-SXM"], 3, "ambiguous"),
         (["--model", "none.json", "--on", "A10"], 5, "none.json"),
-        (["--model", "llama-3.1-8b", "--on", "A10", "--seq", "long"], 2, "not a number"),
-        (["--model", "llama-3.1-8b", "--on", "A10", "--measured", "none.csv"], 5, "none.csv"),
+        (["--model", "/dev/null", "--on", "A10"], 4, "not a plain file"),
         (["--on", "A10"], 2, "--model"),
+        # -- hardware
+        (["--model", "gpt2", "--on", "8xH100"], 3, "ambiguous"),
+        (["--model", "gpt2", "--on", "8xH1000"], 3, "no accelerator"),
+        (["--model", "gpt2", "--on", "0.5xA10"], 2, "whole accelerators"),
+        (["--model", "gpt2", "--on", "cpu"], 2, "accelerators only"),
+        (["--model", "gpt2", "--on", "3000xH100-SXM"], 2, "--on 8xH100-SXM --nodes 375"),
+        (["--model", "gpt2", "--on", "17xP40"], 2, "the largest has 16"),
+        (["--model", "gpt2", "--on", "v5e-512"], 2, "the largest has 256"),
+        (["--model", "gpt2", "--on", "inf2"], 2, "not for training"),
+        (["--model", "gpt2", "--on", "FPGA-VU9P"], 2, "not for training"),
+        ([*LLAMA, "--nodes", "0"], 2, "--nodes"),
+        ([*LLAMA, "--nodes", "1000000"], 2, "from 1 to 125,000"),
+        ([*LLAMA, "--network", "0Gbps"], 2, "cannot be"),
+        ([*LLAMA, "--network", "400"], 2, "no unit"),
+        # -- precision and software
+        (["--model", "gpt2", "--on", "A100-80GB", "--precision", "fp8"], 2, "bf16, fp16, fp32"),
+        (["--model", "gpt2", "--on", "V100-16GB", "--precision", "bf16"], 2, "may be fp16"),
+        (["--model", "gpt2", "--on", "v5e-8", "--precision", "fp16"], 2, "may be bf16"),
+        ([*LLAMA, "--precision", "mxfp8"], 2, "no mxfp8"),
+        ([*LLAMA, "--precision", "int8"], 2, "--precision"),
+        ([*LLAMA, "--stack", "foo"], 2, "fsdp-compile"),
+        (["--model", "gpt2", "--on", "v5e-8", "--stack", "megatron"], 2, "through XLA"),
+        # -- the layout
+        ([*LLAMA, "--tp", "3"], 2, "32 attention heads"),
+        ([*LLAMA, "--tp", "16"], 2, "there are 8 accelerators"),
+        (["--model", "falcon-40b", "--on", "8xH100-SXM", "--tp", "3"], 2, "attention heads"),
+        ([*LLAMA, "--pp", "5"], 2, "32 layers"),
+        ([*LLAMA, "--tp", "8", "--pp", "2"], 2, "tp 8 × pp 2 does not divide 8"),
+        ([*LLAMA, "--cp", "3"], 2, "cp is 3"),
+        ([*LLAMA, "--ep", "2"], 2, "no experts"),
+        ([*LLAMA, "--vp", "2"], 2, "pp is not given"),
+        ([*LLAMA, "--pp", "4", "--vp", "3"], 2, "8 layers on each stage"),
+        ([*MIXTRAL, "--ep", "3"], 2, "8 experts"),
+        ([*MIXTRAL, "--ep", "8", "--tp", "8"], 2, "dp may be 1"),
+        ([*LLAMA, "--sharding", "zero4"], 2, "--sharding"),
+        ([*LLAMA, "--lora", "100000"], 2, "from 1 to 4,096"),
+        ([*LLAMA, "--lora", "8", "--qlora", "8"], 2, "both given"),
+        ([*LLAMA, "--optimizer", "adam"], 2, "adamw"),
+        # -- batch and sequence
+        ([*LLAMA, "--global-batch", "7", "--tp", "1", "--pp", "1"], 2, "8, 16"),
+        ([*LLAMA, "--global-batch", "7.5"], 2, "whole number"),
+        ([*LLAMA, "--global-batch", "0"], 2, "global batch"),
+        ([*LLAMA, "--global-batch", "8", "--micro-batch", "16"], 2, "larger than the global"),
+        ([*LLAMA, "--micro-batch", "3"], 2, "in micro-batches of 3"),
+        ([*LLAMA, "--seq", "0"], 2, "from 1 to 100,000,000"),
+        ([*LLAMA, "--seq", "-4"], 2, "negative"),
+        ([*LLAMA, "--seq", "200M"], 2, "from 1 to 100,000,000"),
+        ([*LLAMA, "--seq", "long"], 2, "not a number"),
+        ([*LLAMA, "--seq", ""], 2, "not a number"),
+        (["--model", "vit-b-16", "--on", "A10", "--seq", "300"], 2, "197 tokens"),
+        # -- models without a shape
+        ([*RESNET, "--tp", "2"], 2, "cannot be split"),
+        ([*RESNET, "--seq", "224"], 2, "leave --seq out"),
+        ([*RESNET, "--lora", "8"], 2, "LoRA is"),
+        ([*RESNET, "--precision", "fp8"], 2, "fp8 is"),
+        ([*LLAMA, "--measured", "none.csv"], 5, "none.csv"),
     ],
 )  # fmt: skip
 def test_bad_input(cli: Cli, arguments: list[str], code: int, words: str) -> None:

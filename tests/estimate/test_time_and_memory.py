@@ -133,6 +133,15 @@ def test_memory_items_add_up() -> None:
     assert float(use.optimizer[0]) == pytest.approx(12 * parameters / 8)
 
 
+def test_spreading_experts_shards_nothing_twice() -> None:
+    """All state is somewhere: on 64 devices no less than a 64th of it is on each."""
+    for zero in (1, 3):
+        spread = {"dp": 64, "zero": zero}
+        one, eight = (memory_use(of(spread | {"ep": ep}, MIXTRAL), K) for ep in (1, 8))
+        assert float(eight.optimizer[0]) == pytest.approx(float(one.optimizer[0]))
+    assert float(eight.weights[0]) == pytest.approx(float(one.weights[0]))
+
+
 def test_impossible_pipelines() -> None:
     assert possible(of({"pp": 32}))[0]
     assert not possible(of({"pp": 64}))[0]

@@ -49,6 +49,13 @@ class Catalog:
     def providers(self) -> list[str]:
         return sorted(self.table.columns["provider"].values)
 
+    def most_in_a_machine(self, accelerator: str) -> float | None:
+        """The most of it that anybody offers in one machine, or None where nobody does."""
+        kinds, counts = (self.table.columns[n] for n in ("accelerator", "accelerator_count"))
+        wanted = kinds.where(lambda name: name == accelerator)
+        found = {counts[row] for row, code in enumerate(kinds.codes) if code in wanted}
+        return max(found, default=None)
+
     def instance_types(self, provider: str) -> Mapping[str, InstanceType]:
         """Every type we know of that provider, by name; CPU-only ones are not described."""
         if not self._types:

@@ -11,24 +11,34 @@ import click
 from tradewind import catalog as catalogs
 from tradewind.cli import render
 from tradewind.errors import InvalidValue
-from tradewind.model.shape import Shape, Work
-from tradewind.units import parse_bandwidth, parse_count
+from tradewind.units import format_count, parse_bandwidth, parse_count
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tradewind.estimate.advice import Advice
+    from tradewind.estimate.answer import Answer
     from tradewind.estimate.constants import Constants
 
+# Where no single change that was tried helps.
 _HELP = {
-    "compute": "a faster accelerator, a lower precision, or less recompute",
-    "memory bandwidth": "fused or compiled kernels (--stack), or fewer bytes a value",
-    "network": "less tensor parallelism, a larger micro-batch, or machines with RDMA",
-    "kernel launches": "a larger micro-batch, or a compiled stack",
-    "pipeline bubble": "more micro-batches a step (a larger --global-batch), or fewer stages",
+    "compute": "a faster accelerator",
+    "memory bandwidth": "fewer bytes a value, or an accelerator with faster memory",
+    "network": "machines with a faster network, or a larger global batch",
+    "kernel launches": "more work at once: a larger micro-batch",
+    "pipeline bubble": "more micro-batches a step: a larger --global-batch",
 }
+# Of models that are known by what a sample costs.
+_WORK_TERMS = {"matrix": "arithmetic", "elementwise": "bytes moved"}
+_DEGREE = click.IntRange(min=1)
 
 
 @click.command("estimate")
 @click.option(
-    "--model", required=True, metavar="MODEL", help="A known name, or the path of a config.json."
+    "--model",
+    required=True,
+    metavar="MODEL",
+    help="A known name, a config.json, a YAML file of a shape, or a profile.",
 )
 @click.option(
     "--on",
@@ -37,52 +47,49 @@ _HELP = {
     metavar="ACCELERATORS",
     help="One machine's accelerators, e.g. 8xH100-SXM.",
 )
+@click.option("--nodes", type=_DEGREE, default=1, show_default=True, help="How many such machines.")
 @click.option(
-    "--nodes",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="How many such machines.",
+    "--seq",
+    metavar="N",
+    help="Tokens in a sequence. Default: 4096, or the model's longest if that is shorter.",
 )
-@click.option("--seq", default="4096", show_default=True, metavar="N", help="Tokens in a sequence.")
 @click.option(
     "--global-batch",
-    default="256",
-    show_default=True,
     metavar="N",
-    help="Sequences in an optimizer step.",
+    help="Sequences (images, samples) in an optimizer step. Default: 256, or a little more.",
 )
 @click.option(
-    "--micro-batch",
-    type=click.IntRange(min=1),
-    help="Sequences at once on a device. Default: the best.",
+    "--micro-batch", type=_DEGREE, help="Sequences at once on a device. Default: the best."
 )
 @click.option(
     "--precision",
     type=click.Choice(["bf16", "fp16", "fp8", "mxfp8", "fp32"]),
-    default="bf16",
-    show_default=True,
-    help="Of the matrix work.",
+    help="Of the matrix work. Default: bf16, or what the chip has.",
 )
+@click.option(
+    "--optimizer",
+    type=click.Choice(["adamw", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "lion", "muon"]),
+    default="adamw",
+    show_default=True,
+    help="What is kept of every trained weight.",
+)
+@click.option("--lora", type=_DEGREE, metavar="RANK", help="Train adapters of that rank only.")
+@click.option(
+    "--qlora", type=_DEGREE, metavar="RANK", help="The same, with the frozen weights in 4 bits."
+)
+@click.option("--no-flash-attention", is_flag=True, help="Attention without fused kernels.")
 @click.option(
     "--sharding",
-    type=click.Choice(["none", "zero1", "zero2", "zero3"]),
+    type=click.Choice(["none", "zero1", "zero2", "zero3", "hybrid", "ddp", "fsdp", "hsdp"]),
     help="What is sharded over data-parallel ranks. Default: the best.",
 )
-@click.option("--tp", type=click.IntRange(min=1), help="Tensor-parallel degree. Default: the best.")
+@click.option("--tp", type=_DEGREE, help="Tensor-parallel degree. Default: the best.")
+@click.option("--pp", type=_DEGREE, help="Pipeline-parallel degree. Default: the best.")
 @click.option(
-    "--pp", type=click.IntRange(min=1), help="Pipeline-parallel degree. Default: the best."
+    "--vp", type=_DEGREE, default=1, show_default=True, help="Pipeline chunks on each device."
 )
-@click.option(
-    "--cp",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Context-parallel degree.",
-)
-@click.option(
-    "--ep", type=click.IntRange(min=1), default=1, show_default=True, help="Expert-parallel degree."
-)
+@click.option("--cp", type=_DEGREE, help="Context-parallel degree. Default: the best.")
+@click.option("--ep", type=_DEGREE, help="Expert-parallel degree. Default: the best.")
 @click.option(
     "--activation-checkpointing",
     "recompute",
@@ -91,10 +98,9 @@ _HELP = {
 )
 @click.option(
     "--stack",
-    default="megatron",
-    show_default=True,
     metavar="NAME",
-    help="The software: megatron, nanotron, fsdp-eager, fsdp-compile, xla-gpu, xla-tpu.",
+    help="The software: megatron, nanotron, fsdp-eager, fsdp-compile, xla-gpu, xla-tpu or kin. "
+    "Default: fsdp-compile, on TPUs and Trainium xla-tpu.",
 )
 @click.option(
     "--network",
@@ -110,45 +116,56 @@ _HELP = {
 def command(
     model: str,
     hardware: str,
-    nodes: int,
-    seq: str,
-    global_batch: str,
-    precision: str,
+    seq: str | None,
+    global_batch: str | None,
+    sharding: str | None,
+    lora: int | None,
+    qlora: int | None,
+    no_flash_attention: bool,
     network: str | None,
     measured: str | None,
     as_json: bool,
-    **layout: Any,
+    **given: Any,
 ) -> None:
     """Will it fit, and how fast will it go: memory by item, step time by term, and an error band.
 
     What the layout leaves out is chosen: the fastest that fits.
     """
-    from tradewind.estimate.question import Question, answer
+    from tradewind.estimate import models
+    from tradewind.estimate.advice import advise
+    from tradewind.estimate.answer import answer
+    from tradewind.estimate.hardware import check_count
+    from tradewind.estimate.question import SHARDING_NAMES, Question
 
+    if lora and qlora:
+        raise InvalidValue("--lora and --qlora are both given", hint="give one of them")
+    if hardware.strip().lower() in ("cpu", "none"):
+        raise InvalidValue("training is estimated on accelerators only", hint="for example 8xA10G")
     catalog = catalogs.load()
     match = catalog.names.resolve(hardware)
     accelerator = catalog.accelerators[catalog.names.one(hardware)]
-    count = match.count or 1
-    if count != int(count):
-        raise InvalidValue(f"{hardware!r}: training needs whole accelerators")
-    found = answer(
-        Question(
-            shape=_shape(model),
-            accelerator=accelerator,
-            per_node=int(count),
-            nodes=nodes,
-            sequence=parse_count(seq, noun="tokens"),
-            global_batch=parse_count(global_batch, noun="sequences"),
-            precision=precision,
-            network_gbps=parse_bandwidth(network) / 1e9 if network else None,
-            **layout,
-        ),
-        _sharpened(measured) if measured else None,
+    count = check_count(accelerator, match.count or 1, catalog.most_in_a_machine(accelerator.name))
+    question = Question(
+        model=models.load(model),
+        accelerator=accelerator,
+        per_node=count,
+        sequence=parse_count(seq, noun="tokens") if seq is not None else None,
+        global_batch=parse_count(global_batch) if global_batch is not None else None,
+        lora=lora or qlora,
+        quantised=bool(qlora),
+        flash=not no_flash_attention,
+        sharding=SHARDING_NAMES.get(sharding or "", sharding),
+        network_gbps=parse_bandwidth(network) / 1e9 if network else None,
+        **given,
     )
+    constants = _sharpened(measured) if measured else None
+    found = answer(question, constants)
+    advice = advise(question, found, constants)
     if as_json:
-        render.print_json(asdict(found))
+        render.print_json(asdict(found) | {"advice": [asdict(a) for a in advice]})
         return
-    _show(found, accelerator.memory_gb, int(count) * nodes, accelerator.name)
+    _show(found, f"{count * question.nodes}× {accelerator.name}")
+    _show_advice(found, advice)
 
 
 def _sharpened(path: str) -> Constants:
@@ -159,45 +176,90 @@ def _sharpened(path: str) -> Constants:
     return calibrate.sharpen(own, constants.fitted())
 
 
-def _shape(model: str) -> Shape:
-    from tradewind.estimate import registry
-    from tradewind.estimate.huggingface import from_config
-
-    found = (
-        from_config(model)
-        if model.endswith(".json") or Path(model).exists()
-        else registry.find(model)
-    )
-    if isinstance(found, Work):
-        raise InvalidValue(f"{found.name} is no transformer; only those can be estimated so far")
-    return found
-
-
-def _show(found: Any, capacity_gb: float, devices: int, name: str) -> None:
+def _show(found: Answer, machines: str) -> None:
     lay = found.layout
-    click.secho(
-        f"{devices}× {name}: dp {lay.dp}, tp {lay.tp}, pp {lay.pp}, cp {lay.cp}, {lay.sharding}, "
-        f"micro-batch {lay.micro_batch} × {lay.accumulation}, recompute {lay.recompute}",
-        bold=True,
+    size = format_count(found.parameters, digits=3)
+    if found.trained_parameters < found.parameters:
+        size += f", {format_count(found.trained_parameters, digits=3)} trained"
+    click.secho(f"{found.model} ({size}) on {machines}, {found.precision}", bold=True)
+    click.echo(lay.words)
+    length = f" of {found.sequence:,} tokens" if found.sequence else ""
+    click.echo(
+        f"batch {render.count(found.global_batch, found.sample)}{length}: "
+        f"dp {lay.dp} × micro-batch {lay.micro_batch} × accumulation {lay.accumulation}"
     )
     if found.considered > 1:
-        render.note(f"the best of {found.considered:,} layouts")
-    peak = found.memory_gb["peak"]
-    click.echo(f"\nmemory  {_bar(peak / capacity_gb)} {peak:.1f} of {capacity_gb:g} GB")
+        render.note(f"the {'best' if found.fits else 'leanest'} of {found.considered:,} layouts")
+    for text in found.notes:
+        render.note(text)
+    _show_memory(found)
+    _show_time(found)
+
+
+def _show_memory(found: Answer) -> None:
+    peak, capacity = found.memory_gb["peak"], found.capacity_gb
+    click.echo(f"\nmemory  {_bar(peak / capacity)} {_size(peak)} of {capacity:g} GB")
     for item, gigabytes in found.memory_gb.items():
-        if item != "peak" and gigabytes >= 0.05:
-            share = _bar(gigabytes / peak, 20)
-            click.echo(f"  {item:<12} {gigabytes:8.1f} GB  {share}")
+        if item != "peak" and gigabytes > 0.002 * peak:
+            click.echo(f"  {item:<13} {_size(gigabytes):>8}  {_bar(gigabytes / peak, 20)}")
     if not found.fits:
-        click.secho("does not fit", fg="red", bold=True)
-    band = f"{found.low_tokens_per_s:,.0f} to {found.high_tokens_per_s:,.0f} in 4 of 5 cases"
-    speed = f"{found.tokens_per_s:,.0f} tokens/s ({band}), {found.utilisation:.0%} of peak"
-    click.echo(f"\nstep    {found.step_s:.3g} s, {speed}")
+        short = peak - found.usable_gb
+        why = f"{_size(short)} too much" if short > 0 else "a pipeline stage has no layers"
+        click.secho(f"does not fit: {why}", fg="red", bold=True)
+
+
+def _show_time(found: Answer) -> None:
+    has_tokens = found.tokens_per_s is not None and found.sample != "token"
+    kinds = [("samples_per_s", f"{found.sample}s/s")]
+    if has_tokens:
+        kinds.insert(found.sample == "image", ("tokens_per_s", "tokens/s"))
+    low, high = (_rate(getattr(found, f"{end}_{kinds[0][0]}")) for end in ("low", "high"))
+    shown = [f"{_rate(getattr(found, kind))} {unit}" for kind, unit in kinds]
+    shown[0] += f" ({low} to {high} in 4 of 5 cases)"
+    click.echo(
+        f"\nstep    {_time(found.step_s)}, {', '.join(shown)}, {found.utilisation:.0%} of peak"
+    )
     for item, seconds in sorted(found.seconds.items(), key=lambda pair: -pair[1]):
         if seconds > 0.003 * found.step_s:
-            share = _bar(seconds / found.step_s, 20)
-            click.echo(f"  {item:<12} {1e3 * seconds:8.1f} ms  {share}")
-    render.note(f"bound by {found.bound_by}; what would help: {_HELP[found.bound_by]}")
+            item = item if found.sequence else _WORK_TERMS.get(item, item)
+            click.echo(f"  {item:<13} {_time(seconds):>8}  {_bar(seconds / found.step_s, 20)}")
+
+
+def _show_advice(found: Answer, advice: Sequence[Advice]) -> None:
+    if not found.fits:
+        if not advice:
+            render.note("no single change that was tried makes it fit: take larger accelerators")
+        for each in advice:
+            render.note(f"with {each.change} it would fit: {_size(each.peak_gb)}")
+        return
+    helps = "" if advice else f"; what would help is {_HELP[found.bound_by]}"
+    render.note(f"bound by {found.bound_by}{helps}")
+    for each in advice:
+        twice = each.speedup >= 2
+        much = f"{each.speedup:.1f} times as fast" if twice else f"{each.speedup - 1:.0%} faster"
+        render.note(f"{each.change} would be {much}")
+
+
+def _time(seconds: float) -> str:
+    for size, unit in ((1, "s"), (1e-3, "ms")):
+        if seconds >= 0.9995 * size:
+            return f"{_digits(seconds / size)} {unit}"
+    return f"{_digits(seconds * 1e6)} µs"
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else _digits(value)
+
+
+def _digits(value: float) -> str:
+    """Three of them, and no more than are there."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
+
+
+def _size(gigabytes: float) -> str:
+    if gigabytes >= 1000:
+        return f"{gigabytes / 1000:,.3g} TB"
+    return f"{gigabytes:.1f} GB" if gigabytes >= 0.1 else f"{1000 * gigabytes:.0f} MB"
 
 
 def _bar(share: float, width: int = 40) -> str:

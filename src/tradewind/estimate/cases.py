@@ -78,7 +78,15 @@ class Cases:
     trained: Column  # share of the weights that is trained: 1, or little for LoRA
     weight_bytes: Column  # of a weight as it is held: 2, or less if quantised
     optimizer_bytes: Column  # of a trained weight: 12 for AdamW with a 32-bit copy
+    value_bytes: Column  # of an activation: 2, or 4 where everything is in 32 bits
     fused: Column  # 1 where kernels are fused (Megatron, compiled, XLA), 0 for eager PyTorch
+    # -- a model that is no transformer with a shape, by what a sample costs; then layers are 0
+    work_params: Column
+    work_flops: Column  # of a training step, as many as would take the time at the full peak
+    work_matrix: Column  # of a training step, at the rate of a transformer's matrices
+    work_bytes: Column  # moved by a training step in 16 bits, at the memory's full rate
+    work_kept: Column  # activations kept for the backward pass, in 16 bits
+    work_launch: Column  # seconds of a micro-batch of nothing
     # -- what it runs on
     peak: Column  # dense FLOP/s at the precision of the matrix work
     peak16: Column  # dense FLOP/s at 16 bits: attention and the vocabulary stay there
@@ -131,7 +139,9 @@ _USUAL: dict[str, Any] = {
     "mixing": 0, "attending": 1, "window": 0, "windowed": 0, "sequence": None,
     "dp": 1, "tp": 1, "pp": 1, "vp": 1, "cp": 1, "ep": 1, "zero": 0, "shard": 1,
     "micro_batch": 1, "accumulation": 1, "recompute": 0, "flash": 1,
-    "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "fused": 1,
+    "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "value_bytes": 2, "fused": 1,
+    "work_params": 0, "work_flops": 0, "work_matrix": 0, "work_bytes": 0, "work_kept": 0,
+    "work_launch": 0,
     "peak": None, "peak16": None, "bandwidth": None, "link": None, "network": None, "domain": 8,
     "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "chip": "", "stack": "megatron",
 }  # fmt: skip

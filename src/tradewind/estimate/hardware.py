@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tradewind.errors import InvalidValue
 from tradewind.model import Accelerator
 
 # Devices that one fast link joins, where that is not a node of eight.
 _RACK = {"GB200": 72, "GB300": 72}
 _TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e": 256, "v7x": 9216}
+
+_UNOFFERED = 16  # the most in one machine of a chip that nobody rents out
+_BLOCK_SCALES = re.compile("Blackwell|CDNA4|NeuronCore-v4")
+_NOT_FOR_TRAINING = re.compile("Inferentia|Qualcomm|FPGA")
 
 
 def generation(accelerator: Accelerator) -> str:
@@ -52,3 +57,55 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
         "chip": accelerator.name,
         "fp8": (2 if precision == "mxfp8" else 1) if eight else 0,
     }
+
+
+def domain(accelerator: Accelerator, per_node: int) -> int:
+    """Devices that the fast link joins: those of a node, of a rack, or of a TPU slice."""
+    version = re.sub("^tpu-", "", accelerator.name.lower())
+    return _RACK.get(accelerator.name) or _TPU_SLICE.get(version) or per_node
+
+
+def precisions(accelerator: Accelerator) -> list[str]:
+    """Those it can train in, the usual first."""
+    found = []
+    for name in ("bf16", "fp16", "fp8"):
+        if accelerator.peak(name):
+            found.append(name)
+    if accelerator.fp8_tflops and _BLOCK_SCALES.search(accelerator.architecture):
+        found.append("mxfp8")
+    if accelerator.fp32_tflops or accelerator.tf32_tflops:
+        found.append("fp32")
+    return found
+
+
+def best_precision(accelerator: Accelerator) -> str:
+    return next(iter(precisions(accelerator)), "bf16")
+
+
+def check_precision(accelerator: Accelerator, precision: str) -> None:
+    legal = precisions(accelerator)
+    if not legal or _NOT_FOR_TRAINING.match(accelerator.name):
+        raise InvalidValue(
+            f"{accelerator.name} is not for training", hint="`tradewind accelerators` lists others"
+        )
+    if precision not in legal:
+        raise InvalidValue(
+            f"{accelerator.name} has no {precision}", hint=f"precision may be {', '.join(legal)}"
+        )
+
+
+def check_count(accelerator: Accelerator, count: float, offered: float | None) -> int:
+    """How many are in one machine, `offered` being the most that anybody rents in one."""
+    if count != int(count) or count < 1:
+        raise InvalidValue(
+            f"{count:g} of {accelerator.name}: training needs whole accelerators",
+            hint=f"for example {max(1, round(count))}x{accelerator.name}",
+        )
+    version = re.sub("^tpu-", "", accelerator.name.lower())
+    most = int(max(_TPU_SLICE.get(version, 0), offered or _UNOFFERED))
+    if count > most:
+        raise InvalidValue(
+            f"no machine has {count:,.0f} of {accelerator.name}: the largest has {most:,}",
+            hint=f"--on {most}x{accelerator.name} --nodes {-(-int(count) // most)}",
+        )
+    return int(count)

@@ -39,7 +39,7 @@ from tradewind.estimate.shapes import parameters
 from tradewind.model.shape import Shape
 
 LARGEST_BYTES = 1_000_000  # a config has a few thousand; weights given by mistake have billions
-_CHOICES = {
+CHOICES = {
     "kind": ("decoder", "encoder", "encoder-decoder", "vision"),
     "positions": ("rotary", "learned", "alibi", "relative", "none"),
     "norm": ("layernorm", "rmsnorm"),
@@ -212,7 +212,7 @@ def _value(given: Config, key: str, type_name: str) -> Any:
     if type_name == "bool":
         return given.flag(key, False)
     word = given.text(key)
-    choices = _CHOICES.get(key)
+    choices = CHOICES.get(key)
     if choices and word not in choices:
         raise given.wrong(key, word, f"one of {', '.join(choices)}")
     return word

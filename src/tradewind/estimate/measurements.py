@@ -37,6 +37,15 @@ _SHAPE = {
     "vocab": "vocab",
 }
 _ZERO = {"none": 0, "": 0, "ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "hsdp": 3}
+# Parts of a software stack's name, and which of ours it is most like.
+KIN = {
+    "nemo": "megatron", "deepspeed": "megatron", "mcore": "megatron", "maxtext": "xla-tpu",
+    "pax": "xla-gpu", "jax": "xla-gpu", "xla": "xla-gpu", "torchtitan": "fsdp-compile",
+    "compile": "fsdp-compile", "eager": "fsdp-eager", "ddp": "fsdp-eager",
+    "fsdp": "fsdp-eager", "megatron": "megatron", "nanotron": "nanotron",
+    "torch": "fsdp-eager", "lightning": "fsdp-eager", "accelerate": "fsdp-eager",
+    "composer": "fsdp-eager", "transformers": "fsdp-eager", "axolotl": "fsdp-eager",
+}  # fmt: skip
 # Where nothing is said of the network, what such machines usually have: bytes/s for each device.
 _NETWORK_GBPS = {"volta": 50, "ampere": 200, "hopper": 400, "blackwell": 400}
 
@@ -151,13 +160,7 @@ def stack_of(name: str) -> str:
     if name in STACKS:
         return name
     plain = name.lower()
-    kin = {
-        "nemo": "megatron", "deepspeed": "megatron", "mcore": "megatron", "maxtext": "xla-tpu",
-        "pax": "xla-gpu", "jax": "xla-gpu", "xla": "xla-gpu", "torchtitan": "fsdp-compile",
-        "compile": "fsdp-compile", "eager": "fsdp-eager", "ddp": "fsdp-eager",
-        "fsdp": "fsdp-eager", "megatron": "megatron", "nanotron": "nanotron",
-    }  # fmt: skip
-    return next((ours for word, ours in kin.items() if word in plain), "fsdp-eager")
+    return next((ours for word, ours in KIN.items() if word in plain), "fsdp-eager")
 
 
 def _recompute(text: str) -> int:

@@ -51,16 +51,21 @@ def memory_use(cases: Cases, constants: Constants) -> MemoryUse:
     layer, embedding = parts.layer / c.tp, parts.embedding / c.tp
     held = layer * c.layers / c.pp
     tables = np.where(c.pp > 1, 1, np.where(c.tied > 0, 1, 2)) * embedding
-    held = held + tables
+    held = held + tables + c.work_params
     trained = np.where(c.trained > 0, c.trained, 1) * held
-    spread = np.where(c.zero >= 1, c.shard, 1)
+    # Experts are sharded only among those devices that hold the same ones.
+    expert = parts.experts_held / c.tp * c.layers / c.pp
+    share = (held - expert) / c.shard + expert / np.maximum(c.shard / c.ep, 1)
+    share = share / np.maximum(held, 1)
     # Sharded weights are their own 32-bit copy: the 16-bit one exists only while a layer runs.
     own = (c.zero >= 3) & (c.weight_bytes == 2) & (c.trained == 1)
-    weights = held * np.where(own, 4, c.weight_bytes) / np.where(c.zero >= 3, c.shard, 1)
+    weights = held * np.where(own, 4, c.weight_bytes) * np.where(c.zero >= 3, share, 1)
     each = np.where(c.fused > 0, k["fused_gradient_bytes"], k["eager_gradient_bytes"])
     each = np.where(c.zero >= 3, k["sharded_gradient_bytes"], each)
-    gradients = trained * each / np.where(c.zero >= 2, c.shard, 1)
-    optimizer = trained * np.maximum(c.optimizer_bytes - np.where(own, 4, 0), 0) / spread
+    each = np.where(c.value_bytes > 2, 4, each)
+    gradients = trained * each * np.where(c.zero >= 2, share, 1)
+    optimizer = trained * np.maximum(c.optimizer_bytes - np.where(own, 4, 0), 0)
+    optimizer = optimizer * np.where(c.zero >= 1, share, 1)
 
     # -- what a token leaves behind in a layer
     fused = c.fused > 0
@@ -86,11 +91,15 @@ def memory_use(cases: Cases, constants: Constants) -> MemoryUse:
     last = kept * tokens * stage
     logits = k["logit_bytes"] * tokens * c.vocab / c.tp
     late = np.where(c.pp > 1, last + logits > first, True)
-    activations = np.where(late, last, first) + once
+    part = np.select([c.recompute == 2, c.recompute == 1], [0.15, 0.5], 1.0)
+    activations = np.where(late, last, first) + once + c.micro_batch * part * c.work_kept
+    activations = activations * c.value_bytes / 2
     logits = np.where(late, logits, 0)
 
     # -- the rest
-    gathered = np.where(c.zero >= 3, 2 * 2 * layer + 2 * embedding, 0)
+    # A model without a shape is sharded in some ten pieces.
+    gathered = 2 * 2 * layer + 2 * embedding + 2 * 2 * c.work_params / 10
+    gathered = np.where(c.zero >= 3, gathered, 0)
     buffers = np.where(c.devices > 1, k["buffer_gb"] * GB, 0)
     workspace = gathered + buffers
     overhead = np.full(len(c), k["context_gb"] * GB)
@@ -124,5 +133,5 @@ def possible(cases: Cases) -> Flags:
     c = cases
     layer = c.d_model * (4 * c.d_model + np.where(c.gated > 0, 3, 2) * c.d_ff)
     heavy = c.vocab * c.d_model > 3 * np.maximum(layer, 1)
-    found: Flags = (c.pp <= c.layers) & ~((2 * c.pp > c.layers) & (c.pp > 1) & heavy)
+    found: Flags = (c.pp <= np.maximum(c.layers, 1)) & ~((2 * c.pp > c.layers) & (c.pp > 1) & heavy)
     return found

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.csvfile import number
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.estimate import solvers
+from tradewind.estimate.constants import calibration
 from tradewind.estimate.measurements import FindAccelerator
 from tradewind.model import Accelerator
 from tradewind.model.shape import Work
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 COEFFICIENTS = ("flops", "bytes", "launch", "traffic")
 # Of what a training step of a measured model takes beyond three forward passes at the peak.
 _UNMEASURED = {"flops": 3 / 0.3, "bytes": 3.0, "launch": 5e-3, "traffic": 0.0}
+_LONGEST_LAUNCH = 1.0  # seconds; nothing real takes longer
 
 
 @dataclass(slots=True)
@@ -142,6 +144,21 @@ def predict(
     table = np.array([coefficients[name] for name in samples.models])
     found: Vector = 1 / (samples.terms * table).sum(axis=1)
     return found
+
+
+def coefficients(shape: Work) -> dict[str, float]:
+    """Of a model of the registry: as measured, else from its FLOPs and bytes."""
+    known = calibration()["samples"].get(model_key({"model": shape.name}))
+    if known is None:
+        return _from_registry(shape)
+    found = {name: float(known[name]) for name in COEFFICIENTS}
+    if found["launch"] > _LONGEST_LAUNCH:  # its rows do not tell the batch
+        found["launch"] = _UNMEASURED["launch"]
+    return found
+
+
+def is_measured(shape: Work) -> bool:
+    return model_key({"model": shape.name}) in calibration()["samples"]
 
 
 def _from_registry(shape: Work) -> dict[str, float]:

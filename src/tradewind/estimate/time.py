@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _BANDWIDTH_USED = 0.8  # of the memory's peak, by kernels that only move bytes
 _BYTES = 2  # of a value in 16 bits
+_UNPACKING = 0.5  # of the memory's peak, by kernels that dequantise
 
 
 @dataclass(slots=True)
@@ -56,16 +57,22 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
 
     # -- a micro-batch on a stage
     forward = matrix + attention + elementwise + tensor + context + expert
-    backward = 2 * matrix + 2.5 * attention + k["backward_elementwise"] * elementwise
+    # Frozen weights need no gradient of their own, only what lies before them does.
+    backward = (1 + step.trained) * matrix + 2.5 * attention
+    backward = backward + k["backward_elementwise"] * elementwise
     backward = backward + tensor + 2 * context + expert
     again = np.where(c.recompute == 2, forward, 0)
     again = again + np.where(c.recompute == 1, attention + 0.3 * elementwise, 0)
-    launches = step.launches() * (3 + (c.recompute == 2))
+    launches = step.launches() * (3 + (c.recompute == 2)) * np.where(c.trained < 1, 2, 1)
     worked = (forward + backward + again) * np.where(c.hybrid > 0, k["hybrid_layer"], 1)
+    unpacking = step.unpacking() * (2 + (c.recompute == 2))
+    worked = worked + unpacking
     layer = _soft_max(worked, launches, k["launch_overlap"])
     stage = c.layers / c.pp
     vocabulary = step.vocabulary()
     compute = stage * layer + vocabulary * np.where(c.pp > 1, k["last_stage"], 1)
+    arithmetic, moved, once_more = step.work()
+    compute = compute + arithmetic + moved + once_more + c.work_launch
 
     # -- the whole step
     micro = _soft_max(compute, step.gather(), step.by_stack("overlap"))
@@ -78,12 +85,13 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     times = turns * stage
     return StepTime(
         step=total,
-        matrix=times * 3 * matrix,
+        matrix=times * (2 + step.trained) * matrix + turns * arithmetic,
         attention=times * 3.5 * attention,
-        elementwise=times * (1 + k["backward_elementwise"]) * elementwise,
+        elementwise=times * ((1 + k["backward_elementwise"]) * elementwise + unpacking)
+        + turns * moved,
         vocabulary=turns * vocabulary,
-        recompute=times * again,
-        launch=times * (layer - worked),
+        recompute=times * again + turns * once_more,
+        launch=times * (layer - worked) + turns * c.work_launch,
         tensor=times * 2 * tensor,
         context=times * 3 * context,
         expert=times * 2 * expert,
@@ -105,6 +113,8 @@ class _Step:
         self.tokens = c.micro_batch * c.sequence / c.cp
         self.weights = Weights(c)
         self.held = (self.weights.layer * c.layers / c.pp + self.weights.embedding) / c.tp
+        self.held = self.held + c.work_params
+        self.trained = np.where(c.trained > 0, c.trained, 1)
         self.moe = c.experts > 0
         # Sizes that saturate an A100 are small for what came after it.
         self.relative = c.peak / 312e12
@@ -163,15 +173,40 @@ class _Step:
         active = np.where(self.moe, c.d_ff_expert * c.experts_per_token + c.d_ff_shared, c.d_ff)
         active = (active * np.where(c.gated > 0, 1.5, 1) + 2 * c.n_heads * c.head_dim) / c.tp
         values = k["bytes_outside"] * self.outside + k["bytes_inside"] * active
-        return self.by_stack("elementwise") * self.tokens * _BYTES * values / self.moved
+        return self.by_stack("elementwise") * self.tokens * c.value_bytes * values / self.moved
 
     def vocabulary(self) -> Column:
         """The output layer and the loss, both ways."""
         c, k = self.c, self.k
         rate = c.peak16 * k.matrix_efficiency16(c) * self.by_stack("matrix")
         rate = rate / (1 + self.narrow + self.few)
-        work = 6 * self.tokens * c.d_model * c.vocab / c.tp / rate
+        work = (4 + 2 * self.trained) * self.tokens * c.d_model * c.vocab / c.tp / rate
         return work + self.tokens * c.vocab / c.tp * k["loss_bytes"] / self.moved
+
+    def unpacking(self) -> Column:
+        """Making 16-bit weights of a layer's quantised ones, before each use."""
+        import numpy as np
+
+        c = self.c
+        if not (c.weight_bytes < 1).any():
+            return np.zeros(len(c))
+        bytes_each = np.where(c.weight_bytes < 1, c.weight_bytes + 2 * _BYTES, 0)
+        found: Column = self.weights.layer / c.tp * bytes_each / (c.bandwidth * _UNPACKING)
+        return found
+
+    def work(self) -> tuple[Column, Column, Column]:
+        """What is no transformer, both ways: arithmetic, bytes moved, and what is recomputed."""
+        import numpy as np
+
+        c, k = self.c, self.k
+        if c.layers.all():
+            nothing = np.zeros(len(c))
+            return nothing, nothing, nothing
+        rate = c.peak * k.matrix_efficiency(c) * self.by_stack("matrix") / (1 + self.narrow)
+        arithmetic = c.micro_batch * (c.work_flops / c.peak + c.work_matrix / rate)
+        moved = c.micro_batch * c.work_bytes * c.value_bytes / _BYTES / c.bandwidth
+        again = np.select([c.recompute == 2, c.recompute == 1], [1 / 3, 0.1], 0.0)
+        return arithmetic, moved, again * (arithmetic + moved)
 
     # -- traffic within a layer --------------------------------------------------------------
 
@@ -228,8 +263,9 @@ class _Step:
 
         c = self.c
         rate = np.where(c.shard < c.dp, self.inside, self.replica_rate())
-        once = self.held * _BYTES * (c.shard - 1) / c.shard / rate
-        found: Column = np.where(c.zero == 3, 3 * once, 0)
+        each = 2 * np.minimum(c.weight_bytes, _BYTES) + _BYTES * self.trained
+        once = self.held * each * (c.shard - 1) / c.shard / rate
+        found: Column = np.where(c.zero == 3, once, 0)
         return found
 
     def hop(self) -> Column:
@@ -245,20 +281,27 @@ class _Step:
         import numpy as np
 
         c = self.c
-        reduced = self.held * 8 * (c.dp - 1) / c.dp / self.replica_rate()
+        gradients = self.held * self.trained * 8
+        reduced = gradients * (c.dp - 1) / c.dp / self.replica_rate()
+        # Sharded inside groups, the groups still reduce what each device has of the gradients.
+        groups = c.dp / c.shard
+        between = gradients / c.shard * (groups - 1) / groups / self.across
         far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
         late = self.by_stack("data_latency") * c.layers / c.pp * far
         found: Column = np.where(
             (c.dp > 1) & (c.zero < 3), reduced * self.by_stack("data") + late, 0
         )
-        return found
+        beside = np.where((c.zero == 3) & (groups > 1), between * self.by_stack("data"), 0)
+        return found + beside
 
     def optimizer(self) -> Column:
         import numpy as np
 
         c = self.c
-        own = self.held / np.where(c.zero > 0, c.shard, 1)
-        found: Column = own * self.k["optimizer_bytes"] / c.bandwidth
+        own = self.held * self.trained / np.where(c.zero > 0, c.shard, 1)
+        # Fitted to AdamW, which moves its 12 bytes, a weight and a gradient.
+        others = (c.optimizer_bytes + np.maximum(c.weight_bytes, _BYTES) + _BYTES) / 16
+        found: Column = own * others * self.k["optimizer_bytes"] / c.bandwidth
         return found
 
 

@@ -18,5 +18,6 @@ class Weights:
         expert = c.d_model * c.d_ff_expert * matrices
         shared = c.d_model * c.d_ff_shared * matrices
         self.experts_used = expert * c.experts_per_token + shared
-        self.layer = self.attention + self.dense + expert * c.experts / c.ep + shared
+        self.experts_held = expert * c.experts / c.ep
+        self.layer = self.attention + self.dense + self.experts_held + shared
         self.embedding = c.vocab * c.d_model

@@ -1,0 +1,194 @@
+"""One question answered: does this model train on these accelerators, and how fast?
+
+Of all layouts that the question leaves open the fastest that fits is the answer; if none fits, the
+one that needs the least memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from tradewind.estimate import columns, hardware, lora, samples, stacks
+from tradewind.estimate.band import half_width
+from tradewind.estimate.cases import Cases
+from tradewind.estimate.constants import Constants, fitted
+from tradewind.estimate.layouts import Layout, layouts
+from tradewind.estimate.measurements import network_gbps
+from tradewind.estimate.memory import GB, fits, memory_use
+from tradewind.estimate.optimizers import state_bytes
+from tradewind.estimate.question import RECOMPUTES, SHARDINGS, Question, check
+from tradewind.estimate.time import step_time
+from tradewind.model.profile import Profile
+from tradewind.model.shape import Shape, Work
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# Half-widths in the logarithm, where what transformers show says little.
+_BANDS = {"measured": 0.25, "registry": 0.5, "profile": 0.4, "lora": 0.35}
+
+BOUNDS = {
+    "compute": ("matrix", "attention", "vocabulary", "recompute"),
+    "memory bandwidth": ("elementwise", "optimizer"),
+    "network": ("tensor", "context", "expert", "gather", "data"),
+    "kernel launches": ("launch",),
+    "pipeline bubble": ("pipeline",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rates are of all accelerators together; `low_` and `high_` are the 80 % band."""
+
+    model: str
+    parameters: int
+    trained_parameters: int
+    precision: str
+    stack: str
+    sample: str  # what `samples` are: sequence, image, sample, token
+    sequence: int | None
+    global_batch: int
+    layout: Layout
+    fits: bool
+    capacity_gb: float  # of one accelerator
+    usable_gb: float
+    memory_gb: dict[str, float]
+    seconds: dict[str, float]
+    step_s: float
+    samples_per_s: float
+    low_samples_per_s: float
+    high_samples_per_s: float
+    tokens_per_s: float | None  # None where a sample has no tokens
+    low_tokens_per_s: float | None
+    high_tokens_per_s: float | None
+    utilisation: float  # of the dense peak, by the FLOPs of the model alone
+    bound_by: str
+    considered: int
+    notes: tuple[str, ...]
+
+
+def answer(question: Question, constants: Constants | None = None) -> Answer:
+    """Raises InvalidValue, naming the field and what is legal, where no layout is possible."""
+    import numpy as np
+
+    check(question)
+    constants = constants or fitted()
+    found = layouts(question)
+    asked = cases(question, found)
+    use, time = memory_use(asked, constants), step_time(asked, constants)
+    right = fits(asked, use, constants)
+    best = int(np.argmax(np.where(right, time.tokens_per_s, 0)))
+    if not right.any():
+        best = int(np.argmin(use.peak))
+
+    def at(column: np.ndarray[Any, Any]) -> float:
+        return float(column[best])
+
+    memory = {f.name: at(getattr(use, f.name)) / GB for f in fields(use)}
+    seconds = {f.name: at(getattr(time, f.name)) for f in fields(time)}
+    step, each = seconds.pop("step"), seconds.pop("tokens_per_s")
+    groups = {name: sum(seconds[part] for part in parts) for name, parts in BOUNDS.items()}
+    width = max(at(half_width(asked)), _least_width(question))
+    low, high = float(np.exp(-width)), float(np.exp(width))
+    rate = each * question.devices / question.length
+    has_tokens = isinstance(question.model, Shape) or question.sample == "token"
+    tokens = rate * question.length if has_tokens else None
+    flops = columns.step_flops(question.model, question.length)
+    if question.lora is not None:  # no gradients of frozen weights
+        flops *= (2 + at(asked.trained)) / 3
+    weights = columns.parameters(question.model)
+    return Answer(
+        model=question.model.name,
+        parameters=weights,
+        trained_parameters=round(weights * at(asked.trained)),
+        precision=question.kind_of_number,
+        stack=question.software,
+        sample=question.sample,
+        sequence=question.length if isinstance(question.model, Shape) else None,
+        global_batch=question.batch,
+        layout=found[best],
+        fits=bool(right[best]),
+        capacity_gb=question.accelerator.memory_gb,
+        usable_gb=question.accelerator.memory_gb * constants["usable_memory"],
+        memory_gb=memory,
+        seconds=seconds,
+        step_s=step,
+        samples_per_s=rate,
+        low_samples_per_s=rate * low,
+        high_samples_per_s=rate * high,
+        tokens_per_s=tokens,
+        low_tokens_per_s=None if tokens is None else tokens * low,
+        high_tokens_per_s=None if tokens is None else tokens * high,
+        utilisation=rate * flops / question.devices / at(asked.peak),
+        bound_by=max(groups, key=groups.__getitem__),
+        considered=len(found),
+        notes=tuple(_notes(question)),
+    )
+
+
+def cases(q: Question, ways: Sequence[Layout]) -> Cases:
+    """The question's columns, one entry a layout."""
+    software = q.software
+    fused = stacks.fused(software)
+    precision = q.kind_of_number
+    found: dict[str, Any] = {**columns.of_model(q.model, fused=fused)}
+    found |= hardware.columns(q.accelerator, precision)
+    found["domain"] = hardware.domain(q.accelerator, q.per_node)
+    gbps = q.network_gbps or network_gbps(found["generation"])
+    weight_bytes = 4.0 if precision == "fp32" else 2.0
+    if q.lora is not None and isinstance(q.model, Shape):
+        found["trained"] = min(lora.trained_share(q.model, q.lora), 1.0)
+        weight_bytes = lora.QUANTISED_BYTES if q.quantised else weight_bytes
+    found |= {
+        "network": gbps * 1e9 / 8,
+        "sequence": q.length,
+        "stack": software,
+        "fused": float(fused),
+        "flash": float(q.flash),
+        "weight_bytes": weight_bytes,
+        "value_bytes": 4.0 if precision == "fp32" else 2.0,
+        "optimizer_bytes": state_bytes(q.optimizer, weight_bytes=weight_bytes),
+        "zero": [SHARDINGS[way.sharding] for way in ways],
+        "recompute": [RECOMPUTES[way.recompute] for way in ways],
+    }
+    for name in ("dp", "tp", "pp", "vp", "cp", "ep", "shard", "micro_batch", "accumulation"):
+        found[name] = [getattr(way, name) for way in ways]
+    return Cases.of(found)
+
+
+def _least_width(q: Question) -> float:
+    if isinstance(q.model, Shape):
+        return 0.0 if q.lora is None else _BANDS["lora"]
+    if isinstance(q.model, Work):
+        return _BANDS["measured" if samples.is_measured(q.model) else "registry"]
+    return _BANDS["profile"]
+
+
+def _notes(q: Question) -> list[str]:
+    """What was assumed where the question did not say, and what may mislead."""
+    found = []
+    if q.stack is None:
+        found.append(f"the software is taken to be {q.software}; --stack says otherwise")
+    elif q.software != q.stack:
+        found.append(f"the stack {q.stack} is taken as {q.software}")
+    if q.precision is None and q.kind_of_number != "bf16":
+        found.append(f"{q.accelerator.name} has no bf16: {q.kind_of_number} is taken")
+    model = q.model
+    if isinstance(model, Shape):
+        if model.positions == "learned" and 0 < model.max_positions < q.length:
+            found.append(
+                f"{model.name} has learned positions for {model.max_positions:,} tokens only"
+            )
+        if model.kind == "encoder-decoder":
+            found.append("a sequence is an input with a target as long; tokens are the input's")
+    elif isinstance(model, Work):
+        how = "measured" if samples.is_measured(model) else "not measured: counted"
+        found.append(f"one {model.sample} is {model.input}; {model.name} was {how}")
+    else:
+        found.append(f"by the profile of {model.name} on {model.input}")
+        found.extend(model.warnings)
+    if not isinstance(model, Profile) and model.note:
+        found.append(model.note)
+    return found

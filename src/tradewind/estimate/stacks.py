@@ -1,0 +1,43 @@
+"""The software a model is trained with, by any usual name: ours, or the nearest kin."""
+
+from __future__ import annotations
+
+import re
+
+from tradewind.errors import InvalidValue
+from tradewind.estimate.cases import STACKS
+from tradewind.estimate.hardware import generation
+from tradewind.estimate.measurements import KIN, stack_of
+from tradewind.model import Accelerator
+
+_XLA_ONLY = ("tpu", "neuron")
+
+
+def usual(accelerator: Accelerator) -> str:
+    """What is most used on it."""
+    return "xla-tpu" if generation(accelerator).startswith(_XLA_ONLY) else "fsdp-compile"
+
+
+def taken_as(name: str, accelerator: Accelerator) -> str:
+    """One of STACKS. InvalidValue where nothing resembles the name, or the chip cannot run it."""
+    plain = name.strip().lower()
+    if plain not in STACKS and not any(word in plain for word in KIN):
+        raise InvalidValue(
+            f"no software stack is called {name[:40]!r}",
+            hint=f"one of {', '.join(STACKS)}, or a name with one of: {', '.join(KIN)}",
+        )
+    ours = stack_of(plain)
+    xla_only = generation(accelerator).startswith(_XLA_ONLY)
+    if xla_only and not ours.startswith("xla"):
+        raise InvalidValue(
+            f"{accelerator.name} does not run {name}: it trains through XLA",
+            hint="--stack xla-tpu, or leave it out",
+        )
+    if ours.startswith("xla"):
+        return "xla-tpu" if xla_only else "xla-gpu"
+    return ours
+
+
+def fused(name: str) -> bool:
+    """Whether its kernels are fused, as against those of eager PyTorch."""
+    return not re.search("eager|nanotron", name)
