@@ -346,6 +346,8 @@ class Limits:
     markets: tuple[Market, ...] | None = None
     accelerators: tuple[str, ...] | None = None
     max_nodes: int | None = None
+    max_accelerators: int | None = None
+    """Of all machines together."""
 
     def __post_init__(self) -> None:
         checks.raise_any("limits", self.faults(_values(self)))
@@ -389,7 +391,7 @@ class Limits:
         yield from checks.listed(
             values, "providers", "exclude", "regions", "markets", "accelerators"
         )
-        yield from checks.whole(values, "max_nodes")
+        yield from checks.whole(values, "max_nodes", "max_accelerators")
         for market in values.get("markets") or ():
             if market not in MARKETS:
                 yield Fault("markets", f"{market!r} is none of {', '.join(MARKETS)}")

@@ -268,6 +268,12 @@ LIMITS = Section(
             "[H100*, A100-80GB]",
         ),
         Field("max_nodes", kinds.counted("nodes"), "most machines at once", "16"),
+        Field(
+            "max_accelerators",
+            kinds.counted("accelerators"),
+            "most accelerators at once, of all machines together",
+            "64",
+        ),
     ),
 )
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from tradewind.errors import InvalidValue, TradewindError
@@ -59,8 +60,13 @@ def _script(node: Node, _: Context) -> str:
     return value.strip()
 
 
+def within(folder: str, path: str) -> str:
+    """A path of the file, seen from where the command runs."""
+    return path if path.startswith("~") else posixpath.join(folder, path)
+
+
 def _path(node: Node, context: Context) -> str:
-    return posixpath.join(context.folder, node.text())
+    return within(context.folder, node.text())
 
 
 def is_path(model: str) -> bool:
@@ -79,11 +85,12 @@ def _uri(node: Node, _: Context) -> str:
 
 _URI = r"[a-z][a-z0-9+.-]*://\S+|[.~]*/\S*"
 _NONBLANK: Schema = {"type": "string", "pattern": r"\S"}
-_SCALAR: Schema = {"anyOf": [_NONBLANK, {"type": "number"}]}  # a name like 123 is one too
+# Unquoted, `123` and `true` are text too: the latter even is a command.
+_SCALAR: Schema = {"anyOf": [_NONBLANK, {"type": ["number", "boolean"]}]}
 TEXT = Kind("text", _text, _SCALAR)
 NAME = Kind("name", _text, {"type": "string", "pattern": r"^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$"})
-SCRIPT = Kind("shell", _script, _NONBLANK)
-PATH = Kind("path", _path, _NONBLANK)
+SCRIPT = Kind("shell", _script, _SCALAR)
+PATH = Kind("path", _path, _SCALAR)
 URI = Kind("address", _uri, {"type": "string", "pattern": f"^({_URI})$"})
 
 
@@ -136,11 +143,18 @@ SAMPLES_OR_TOKENS = Kind(
     _samples_or_tokens,
     {"anyOf": [_WHOLE, _written(rf"{_DIGITS}{_SHORT}(?:\s*(?:{_NOUNS}))?")]},
 )
-NUMBER = Kind(
-    "number",
-    lambda node, _: node.number(),
-    {"anyOf": [_POSITIVE, _written(r"[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9]+)?")]},
-)
+_FRACTION = rf"{_DIGITS}(?:[eE][+-]?[0-9]{{1,3}})?"
+
+
+def _number(node: Node, _: Context) -> float:
+    if node.text().startswith("-"):
+        raise InvalidValue(f"{node.text()} is negative")
+    if not re.fullmatch(_FRACTION, node.text()):
+        raise InvalidValue(f"{node.text()!r} is not a number")
+    return float(re.sub("[,_]", "", node.text()))
+
+
+NUMBER = Kind("number", _number, {"anyOf": [_POSITIVE, _written(_FRACTION)]})
 SIZE = Kind(
     "size with unit",
     lambda node, _: parse_bytes(node.text()),
@@ -201,7 +215,7 @@ _TIME_WORDS = (
 _LENGTH = rf"(?:{_DIGITS}\s*{_TIME_WORDS}\s*,?\s*)+"
 DURATION = Kind("length of time", lambda node, _: parse_duration(node.text()), _written(_LENGTH))
 
-_INTERVAL = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_INTERVAL = {"us": "1e-6", "ms": "1e-3", "s": "1", "m": "60", "min": "60", "h": "3600"}
 
 
 def _interval(node: Node, _: Context) -> float:
@@ -211,7 +225,7 @@ def _interval(node: Node, _: Context) -> float:
         raise InvalidValue(
             f"{node.text()!r} is not the time of a step", hint="for example 1.8s or 350ms"
         )
-    return float(found[1]) * _INTERVAL[found[2]]
+    return float(Decimal(found[1]) * Decimal(_INTERVAL[found[2]]))  # 350ms is 0.35, exactly
 
 
 INTERVAL = Kind(
@@ -287,7 +301,7 @@ def one_of(choices: Sequence[str], aliases: Mapping[str, str] | None = None) -> 
             f"{node.text()!r} is not among the choices", hint=f"{meant}{', '.join(choices)}"
         )
 
-    words = sorted({*choices, *others} - set(_FLAGS))
+    words = sorted({*choices, *others})
     pattern = "|".join(re.sub("-|_", "[-_]", _any_case(w).replace("\\-", "-")) for w in words)
     variants: list[Schema] = [
         {"enum": list(choices)},
@@ -335,10 +349,10 @@ def _pattern(check: Callable[[Known, str], Any]) -> Read:
     return read
 
 
-PROVIDER = Kind("providers", _pattern(Known.provider), _NONBLANK)
-REGION = Kind("regions", _pattern(Known.region), _NONBLANK)
-EXCLUDED = Kind("providers or regions", _pattern(Known.excluded), _NONBLANK)
-ACCELERATOR = Kind("accelerators", _pattern(Known.accelerator_pattern), _NONBLANK)
+PROVIDER = Kind("providers", _pattern(Known.provider), _SCALAR)
+REGION = Kind("regions", _pattern(Known.region), _SCALAR)
+EXCLUDED = Kind("providers or regions", _pattern(Known.excluded), _SCALAR)
+ACCELERATOR = Kind("accelerators", _pattern(Known.accelerator_pattern), _SCALAR)
 
 
 def _place(node: Node, context: Context) -> tuple[str | None, str]:
@@ -377,7 +391,7 @@ def _hardware(node: Node, context: Context) -> tuple[str, int]:
     return match.names[0], int(count)
 
 
-HARDWARE = Kind("accelerators, e.g. 8xA100-80GB", _hardware, _NONBLANK)
+HARDWARE = Kind("accelerators, e.g. 8xA100-80GB", _hardware, _SCALAR)
 
 
 def no_reader(node: Node, _: Context) -> Any:

@@ -76,7 +76,7 @@ class Known:
         if match.count is not None:
             raise InvalidValue(
                 f"{text!r} has a number; a limit names the kind alone",
-                hint=f"write {match.names[0]}; max_nodes bounds how many",
+                hint=f"write {match.names[0]}; max_accelerators bounds how many",
             )
         return match.names
 

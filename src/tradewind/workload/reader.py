@@ -7,7 +7,6 @@ it YAML or not, gives anything else.
 from __future__ import annotations
 
 import difflib
-import posixpath
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -17,7 +16,7 @@ from tradewind.errors import BadFile, BadWorkload, InvalidValue, TradewindError
 from tradewind.model.workload import Limits, Workload
 from tradewind.workload import fields, shapes
 from tradewind.workload.fields import SECTIONS, Field, Section
-from tradewind.workload.kinds import Context, Faulty, is_path
+from tradewind.workload.kinds import Context, Faulty, is_path, within
 from tradewind.workload.known import Known
 from tradewind.yamltree import DEEPEST, Node, Problems
 
@@ -218,7 +217,7 @@ class _Reader:
             return shapes.read(node, self.problems)
         text = node.text()
         if is_path(text):
-            return posixpath.join(self.context.folder, text)
+            return within(self.context.folder, text)
         if self.context.known and self.context.known.model:
             self.context.known.model(text)
         return text
