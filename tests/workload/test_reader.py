@@ -91,6 +91,12 @@ def test_spellings_become_our_names() -> None:
     assert limits.markets == ("on_demand",)
 
 
+@pytest.mark.parametrize("text", ["10B", "10b tokens", "1e10", "1.0E+10 tokens", "10_000_000_000"])
+def test_counts_are_written_in_many_ways(text: str) -> None:
+    assert read(train(tokens=text)).total_tokens == 10**10
+    VALIDATOR.validate(as_data(train(tokens=text)))
+
+
 def test_work_by_measurement() -> None:
     made = read("work: {step: 350ms, steps: 20k, on: 8xA100-80GB, memory: 30GB, scales: true}")
     assert made.work == Measured(
@@ -162,6 +168,8 @@ BAD: list[tuple[str, str, bool]] = [
     (train(tokens="-5"), "train.tokens: '-5' is negative", True),
     (train(tokens="many"), "train.tokens: 'many' is not a number of tokens", True),
     (train(tokens="1.5"), "is not a whole number", True),
+    (train(tokens="1.5e0"), "is not a whole number", True),
+    (train(tokens="1e99"), "train.tokens", False),
     (train(tokens="9" * 30), "train.tokens", False),
     (train(tokens=""), "how much training?", True),
     (train(sequence=""), "train.tokens: it counts tokens, so sequence", True),
@@ -217,6 +225,7 @@ BAD: list[tuple[str, str, bool]] = [
     (TRAIN + "limits: {deadline: '2026-13-01T08:00Z'}", "is not a date and time", False),
     (TRAIN + "limits: {deadline: '0001-01-01T00:00+05:00'}", "is not a date and time", False),
     (TRAIN + "limits: {deadline: '2026-11-15T12:59+01:00'}", "is past: it is 2026-11-15 13:00 UTC.01:00 now", False),
+    (TRAIN + "limits: {budget: $2,000}", "limits.000: a comma inside braces begins a new field", True),
     (TRAIN + "limits: {budget: 0}", "limits.budget: 0 is not more", True),
     (TRAIN + "limits: {budget: -5}", "limits.budget: '-5' is negative", True),
     (TRAIN + "limits: {budget: 5 euros}", "limits.budget", True),

@@ -98,7 +98,8 @@ URI = Kind("address", _uri, {"type": "string", "pattern": f"^({_URI})$"})
 
 _DIGITS = r"(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+(?:_[0-9]+)*)(?:\.[0-9]+)?|\.[0-9]+)"
 _ABOVE_NOUGHT = r"(?=.*[1-9])"
-_SHORT = r"\s*[kKmMbBgGtT]?"
+_LETTER = r"\s*[kKmMbBgGtT]?"
+_SHORT = rf"(?:[eE]\+?[0-9]{{1,2}}|{_LETTER})"
 
 
 def _written(pattern: str) -> Schema:
@@ -114,11 +115,22 @@ _WHOLE: Schema = {"type": "integer", "minimum": 1}
 _POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
 
 
+def _count(text: str, noun: str) -> int:
+    """As `parse_count`, and `1e10`: numbers of tokens are written so, too."""
+    found = re.match(rf"\s*({_DIGITS}[eE]\+?[0-9]{{1,2}})", text)
+    if not found:
+        return parse_count(text, noun=noun)
+    number = Decimal(re.sub("[,_]", "", found[1]))
+    if number != number.to_integral_value():
+        raise InvalidValue(f"{text!r} is not a whole number")
+    return parse_count(f"{int(number)}{text[found.end() :]}", noun=noun)
+
+
 def counted(noun: str = "") -> Kind:
     """A count, `10B` or `10B tokens`, of one thing."""
 
     def read(node: Node, _: Context) -> int:
-        return parse_count(node.text(), noun=noun)
+        return _count(node.text(), noun)
 
     tail = rf"(?:\s*{_any_case(noun.removesuffix('s'))}[sS]?)?" if noun else ""
     schema = {"anyOf": [_WHOLE, _written(_DIGITS + _SHORT + tail)]}
@@ -132,9 +144,9 @@ def _samples_or_tokens(node: Node, _: Context) -> tuple[int | None, int | None]:
     """Samples (which is what a bare number means) and tokens, one of them."""
     text = node.text()
     if re.search(r"tokens?\s*$", text, re.IGNORECASE):
-        return None, parse_count(text, noun="tokens")
+        return None, _count(text, "tokens")
     noun = next((n for n in _SAMPLE_WORDS if n[:-1] in text.lower()), "samples")
-    return parse_count(text, noun=noun), None
+    return _count(text, noun), None
 
 
 _NOUNS = "|".join(f"{_any_case(n.removesuffix('s'))}[sS]?" for n in (*_SAMPLE_WORDS, "tokens"))
@@ -167,7 +179,7 @@ MONEY = Kind(
         "anyOf": [
             _POSITIVE,
             _written(
-                rf"(?:(?:[uU][sS])?\$\s*|[uU][sS][dD]\s*)?{_DIGITS}{_SHORT}"
+                rf"(?:(?:[uU][sS])?\$\s*|[uU][sS][dD]\s*)?{_DIGITS}{_LETTER}"
                 r"(?:\s*(?:[uU][sS][dD]|[dD][oO][lL][lL][aA][rR][sS]?))?"
             ),
         ]

@@ -173,6 +173,7 @@ class _Reader:
         """The value, or _WRONG where something is wrong with it, which is written down."""
         before = len(self.problems.found)
         given: Mapping[str, Node] = {}
+        node = self._without_split_numbers(node)
         try:
             given = node.mapping([f.name for f in section.fields], self.problems)
         except TradewindError as error:
@@ -197,6 +198,19 @@ class _Reader:
                 place = given.get(fault.field, node)
                 self._add(place, f"{section.name}.{fault.field}", fault.message, fault.hint)
         return section.make(**values) if len(self.problems.found) == before else _WRONG
+
+    def _without_split_numbers(self, node: Node) -> Node:
+        """`{budget: $2,000}` is a budget of $2 and a field `000`, and easily written."""
+        fields = node.value if isinstance(node.value, dict) else {}
+        for name in [name for name in fields if name.isdigit()]:
+            self._add(
+                fields[name],
+                fields[name].where,
+                "a comma inside braces begins a new field",
+                "write 2000, or the field on a line of its own",
+            )
+        left = {name: inner for name, inner in fields.items() if not name.isdigit()}
+        return Node(left, node.line, node.where) if fields else node
 
     def _value(self, described: Field, node: Node) -> Any:
         try:
