@@ -124,6 +124,30 @@ def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "docs" / "python.md").read_text()
     for example in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
         exec(compile(example, "python.md", "exec"), {})
-    out = capsys.readouterr().out
-    assert "Counter(" in out
-    assert "compute" in out
+    shown = capsys.readouterr().out
+    assert "Counter(" in shown
+    assert "compute" in shown
+    assert "10000000000 2385 512" in shown
+
+
+def test_the_tables_and_the_schema_of_workloads_are_the_reader_s() -> None:
+    from tradewind.workload import page, schema
+    from tradewind.workload.fields import SECTIONS
+
+    text = (ROOT / "docs" / "workload.md").read_text()
+    assert page.renewed(text) == text, "run tools/record_docs.py"
+    for section in SECTIONS:
+        assert f"<!-- fields: {section.name} -->" in text
+    written = (ROOT / "docs" / "workload.schema.json").read_text()
+    assert written == schema.text(), "run tools/record_docs.py"
+
+
+def test_the_example_workloads_on_the_page_are_right() -> None:
+    from tests.workload.making import KNOWN, NOW
+    from tradewind import workload
+
+    text = (ROOT / "docs" / "workload.md").read_text()
+    examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 3
+    for example in examples:
+        workload.read(example, "example", now=NOW, known=KNOWN)

@@ -25,10 +25,11 @@ MAY = {
     "pictures": BASE | {"model", "catalog"},
     "estimate": BASE | {"model"},
     "torch": BASE | {"model"},
+    "workload": BASE | {"model", "catalog", "estimate"},
     "bench": BASE | {"model", "catalog", "estimate"},
-    "cli": BASE | {"model", "catalog", "pictures", "estimate", "torch", "bench"},
+    "cli": BASE | {"model", "catalog", "pictures", "estimate", "torch", "bench", "workload"},
     "__main__": {"cli"},
-    "__init__": {"catalog"},
+    "__init__": {"catalog", "model", "workload"},
 }  # type: dict[str, set[str]]
 
 # Pure rooms read no clock and touch no file: not even through the base.
@@ -38,6 +39,7 @@ PURE = [
         f"catalog/{name}.py"
         for name in ("names", "table", "query", "doubts", "facts", "refresh/merge")
     ),
+    *(f"workload/{name}.py" for name in ("known", "kinds", "shapes", "fields", "reader", "schema")),
 ]
 BANNED_IN_PURE = {"clock", "os", "pathlib", "io", "subprocess", "socket", "urllib3", "time"}
 
@@ -86,6 +88,14 @@ def test_pure_rooms_do_no_io() -> None:
             for name in _imports(file):
                 ours = name.removeprefix("tradewind.").split(".")[0]
                 assert ours not in BANNED_IN_PURE, f"{file} imports {name}"
+
+
+def test_workloads_are_read_without_a_catalog() -> None:
+    """Names come as arguments; only the room's rim may fetch them."""
+    for path in sorted((ROOT / "workload").glob("*.py")):
+        for name in _imports(path):
+            ours = name.removeprefix("tradewind.").split(".")[0]
+            assert path.stem == "files" or ours not in ("catalog", "estimate"), (path, name)
 
 
 def test_no_heavy_import_at_the_top_of_a_file() -> None:

@@ -4,7 +4,9 @@
 
 A ```console block holds lines `$ command`; what stands below each is replaced. Commands run in an
 empty folder with an empty TRADEWIND_HOME, 100 columns wide, one after another, on the day that the
-built-in catalog was made, so that the same commands print the same.
+built-in catalog was made, so that the same commands print the same. Tables of fields, between
+`<!-- fields: train -->` and `<!-- end -->`, are made from the description that the reader uses, and
+so is docs/workload.schema.json.
 """
 
 from __future__ import annotations
@@ -68,10 +70,15 @@ def record(page: Path) -> None:
             text += line + "\n" + shown(run(line[2:], Path(folder)), Path(folder))
         return text + "```"
 
+    from tradewind.workload.page import renewed as with_tables
+
     with tempfile.TemporaryDirectory() as folder:
-        page.write_text(BLOCK.sub(renewed, page.read_text()))
+        page.write_text(BLOCK.sub(renewed, with_tables(page.read_text())))
 
 
 if __name__ == "__main__":
+    from tradewind.workload import schema
+
+    (ROOT / "docs" / "workload.schema.json").write_text(schema.text())
     for name in map(Path, sys.argv[1:]) if sys.argv[1:] else pages():
         record(name)

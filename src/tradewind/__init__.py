@@ -5,6 +5,9 @@
     for offer in catalog.offers(accelerator="H100-SXM", count=8, market="spot")[:5]:
         print(offer.provider, offer.region, offer.spot)
 
+    work = tradewind.workload.load("work.yaml")    # or tradewind.Workload(train=tradewind.Train(…))
+    print(work.total_tokens, work.total_steps)
+
 Sub-packages are imported when first touched, so `import tradewind` costs next to nothing.
 """
 
@@ -14,14 +17,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradewind import catalog as catalog
+    from tradewind import workload as workload
+    from tradewind.model import (
+        Checkpoint,
+        Data,
+        Job,
+        Limits,
+        Measured,
+        Train,
+        Workload,
+    )
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "catalog"]
+__all__ = [
+    "Checkpoint",
+    "Data",
+    "Job",
+    "Limits",
+    "Measured",
+    "Train",
+    "Workload",
+    "__version__",
+    "catalog",
+    "workload",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "catalog":
-        import importlib
+    import importlib
 
-        return importlib.import_module("tradewind.catalog")
+    if name in ("catalog", "workload"):
+        return importlib.import_module(f"tradewind.{name}")
+    if name in __all__:
+        return getattr(importlib.import_module("tradewind.model"), name)
     raise AttributeError(f"module 'tradewind' has no attribute {name!r}")

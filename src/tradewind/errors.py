@@ -2,6 +2,7 @@
 
     TradewindError            1  something we cannot name better
     ├── InvalidValue          2  a value the user gave cannot be understood
+    │   └── BadWorkload       2  a workload, file or flags, with everything that is wrong with it
     ├── NotFound              3  no such name, or nothing matches
     ├── BadFile               4  a file of ours or the user's is damaged or malformed
     ├── NoAccess              5  a file or folder cannot be read or written
@@ -31,6 +32,22 @@ class TradewindError(Exception):
 
 class InvalidValue(TradewindError, ValueError):
     exit_code = 2
+
+
+class BadWorkload(InvalidValue):
+    """`problems` are all that was found: the line (0: not from a file) and what is wrong there.
+
+    An InvalidValue and no BadFile: the file is what the user asks for, not something of ours."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        problems: Sequence[tuple[int, str]] = (),
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
 
 
 class NotFound(TradewindError, LookupError):

@@ -16,13 +16,27 @@ if TYPE_CHECKING:
     from tradewind.model.observation import Observation
     from tradewind.model.offer import MARKETS, Market, Offer, Price
     from tradewind.model.rate import Rate
+    from tradewind.model.workload import (
+        Checkpoint,
+        Data,
+        Job,
+        Limits,
+        Measured,
+        Train,
+        Workload,
+    )
 
 __all__ = [
     "MARKETS",
     "Accelerator",
+    "Checkpoint",
+    "Data",
     "Discount",
     "InstanceType",
+    "Job",
+    "Limits",
     "Market",
+    "Measured",
     "Observation",
     "Offer",
     "Price",
@@ -30,14 +44,21 @@ __all__ = [
     "Rate",
     "Reservation",
     "Scope",
+    "Train",
+    "Workload",
 ]
 
 _HOME = {
     "Accelerator": "accelerator",
+    "Checkpoint": "workload",
+    "Data": "workload",
     "Discount": "account",
     "InstanceType": "instance",
+    "Job": "workload",
+    "Limits": "workload",
     "MARKETS": "offer",
     "Market": "offer",
+    "Measured": "workload",
     "Observation": "observation",
     "Offer": "offer",
     "Price": "offer",
@@ -45,6 +66,8 @@ _HOME = {
     "Rate": "rate",
     "Reservation": "account",
     "Scope": "account",
+    "Train": "workload",
+    "Workload": "workload",
 }
 
 

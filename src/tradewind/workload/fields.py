@@ -1,0 +1,305 @@
+"""Every field of a workload file, described once.
+
+The reader, the JSON Schema, and the tables of docs/workload.md are all made from `SECTIONS`, so a
+field is added here, with its attribute in `model.workload`, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tradewind.model.offer import MARKETS
+from tradewind.model.workload import (
+    OPTIMIZERS,
+    PRECISIONS,
+    RECOMPUTES,
+    SHARDINGS,
+    STACKS,
+    Checkpoint,
+    Data,
+    Job,
+    Limits,
+    Measured,
+    Train,
+)
+from tradewind.workload import kinds, shapes
+from tradewind.workload.kinds import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    kind: Kind
+    meaning: str
+    example: str
+    into: tuple[str, ...] = ()  # attributes of the value; left out: the same name
+    default: str = ""  # in words, for the page
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.into or (self.name,)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    name: str
+    make: Any  # a class of model.workload
+    meaning: str
+    fields: tuple[Field, ...]
+    required: tuple[str, ...] = ()
+    rules: dict[str, Any] = field(default_factory=dict)  # what a schema can see between fields
+
+    def of(self, name: str) -> Field:
+        return next(f for f in self.fields if f.name == name)
+
+
+_MODEL = Kind(
+    "name, path, or fields",
+    kinds.no_reader,  # an inline description tells its own faults; see reader.py
+    {"anyOf": [kinds.TEXT.schema, shapes.schema()]},
+)
+_DEGREE = kinds.counted()
+_CHOSEN = "the best"
+
+TRAIN = Section(
+    "train",
+    Train,
+    "A model, and how much training",
+    (
+        Field(
+            "model",
+            _MODEL,
+            "a known name, a Hugging Face `config.json`, a profile from `tradewind profile`, or a "
+            "shape (a path, or its fields here)",
+            "llama-3.1-8b",
+        ),
+        Field("tokens", kinds.counted("tokens"), "tokens to train on, all together", "10B"),
+        Field("samples", kinds.counted("samples"), "or samples (sequences, images)", "450k"),
+        Field("epochs", kinds.NUMBER, "or passes over `dataset`", "90"),
+        Field("steps", kinds.counted("steps"), "or optimizer steps", "20,000"),
+        Field(
+            "dataset",
+            kinds.SAMPLES_OR_TOKENS,
+            "size of the dataset, for `epochs`",
+            "1.28M samples",
+            ("dataset_samples", "dataset_tokens"),
+        ),
+        Field(
+            "sequence",
+            kinds.counted("tokens"),
+            "tokens in a sequence; left out for models that have none",
+            "8192",
+        ),
+        Field(
+            "global_batch",
+            kinds.SAMPLES_OR_TOKENS,
+            "in an optimizer step: samples, or tokens, which are rounded to whole sequences",
+            "4M tokens",
+            ("global_batch", "global_batch_tokens"),
+        ),
+        Field("precision", kinds.one_of(PRECISIONS), "of the matrix work", "bf16", (), "bf16"),
+        Field(
+            "stack",
+            kinds.one_of(STACKS, {"fsdp-compiled": "fsdp-compile", "fsdp": "fsdp-eager"}),
+            "the software that trains",
+            "fsdp-compiled",
+            (),
+            "the estimate's own",
+        ),
+        Field("optimizer", kinds.one_of(OPTIMIZERS), "the optimizer", "adamw", (), "adamw"),
+        Field("lora", kinds.counted(), "rank of LoRA adapters on frozen weights", "16"),
+        Field("qlora", kinds.counted(), "the same, on weights of 4 bits", "16"),
+        Field("micro_batch", kinds.counted(), "samples at once on a device", "2", (), _CHOSEN),
+        Field(
+            "activation_checkpointing",
+            kinds.one_of(RECOMPUTES, {"true": "full", "false": "none"}),
+            "what is computed again instead of kept",
+            "selective",
+            (),
+            _CHOSEN,
+        ),
+        Field(
+            "sharding",
+            kinds.one_of(SHARDINGS, {"fsdp": "zero3", "ddp": "none"}),
+            "what data-parallel ranks share out",
+            "zero3",
+            (),
+            _CHOSEN,
+        ),
+        Field("tp", _DEGREE, "tensor-parallel degree", "4", (), _CHOSEN),
+        Field("pp", _DEGREE, "pipeline-parallel degree", "2", (), _CHOSEN),
+        Field("cp", _DEGREE, "context-parallel degree", "2", (), _CHOSEN),
+        Field("ep", _DEGREE, "expert-parallel degree", "8", (), _CHOSEN),
+        Field("flash_attention", kinds.FLAG, "whether attention is fused", "true", (), "true"),
+        Field(
+            "measured",
+            kinds.PATH,
+            "your own measurements, a CSV, which sharpen the estimate",
+            "measured.csv",
+        ),
+    ),
+    ("model", "global_batch"),
+    {
+        "anyOf": [{"required": [name]} for name in ("tokens", "samples", "epochs", "steps")],
+        "dependentRequired": {
+            "epochs": ["dataset"],
+            "dataset": ["epochs"],
+            "tokens": ["sequence"],
+        },
+        "not": {"required": ["lora", "qlora"]},
+    },
+)
+
+WORK = Section(
+    "work",
+    Measured,
+    "Work known by measurement, in place of `train`",
+    (
+        Field(
+            "on", kinds.HARDWARE, "what it was measured on", "8xA100-80GB", ("accelerator", "count")
+        ),
+        Field("hours", kinds.NUMBER, "how long it takes there", "12"),
+        Field("step", kinds.INTERVAL, "or the time of one step", "1.8s", ("step_s",)),
+        Field("steps", kinds.counted("steps"), "and how many there are", "20,000"),
+        Field(
+            "memory",
+            kinds.SIZE,
+            "what each accelerator needs",
+            "30GB",
+            ("memory_bytes",),
+            "all that it was measured on has",
+        ),
+        Field("scales", kinds.FLAG, "whether more accelerators help", "true", (), "false"),
+    ),
+    ("on",),
+    {
+        "oneOf": [{"required": ["hours"]}, {"required": ["step", "steps"]}],
+        "not": {
+            "anyOf": [{"required": ["hours", "step"]}, {"required": ["hours", "steps"]}],
+        },
+    },
+)
+
+DATA = Section(
+    "data",
+    Data,
+    "What the work reads, and where it lies",
+    (
+        Field("uri", kinds.URI, "where", "s3://acme-tokens/v3"),
+        Field("size", kinds.SIZE, "how much", "40GB", ("size_bytes",)),
+        Field(
+            "region",
+            kinds.PLACE,
+            "in which region; the provider may be left out before it if the address tells",
+            "aws/eu-west-1",
+            ("provider", "region"),
+        ),
+    ),
+    ("uri",),
+)
+
+CHECKPOINT = Section(
+    "checkpoint",
+    Checkpoint,
+    "How often state is saved",
+    (
+        Field(
+            "every",
+            kinds.EVERY,
+            "`auto`: as often as interruptions make it worth while",
+            "30m",
+            ("every_s",),
+            "auto",
+        ),
+        Field("keep", kinds.counted(), "how many are kept", "3", (), "3"),
+        Field(
+            "size",
+            kinds.SIZE,
+            "of one checkpoint; for measured work, whose model is not known",
+            "96GB",
+            ("size_bytes",),
+            "from the model",
+        ),
+    ),
+)
+
+LIMITS = Section(
+    "limits",
+    Limits,
+    "What a plan must keep to; what is left out is not limited",
+    (
+        Field(
+            "deadline",
+            kinds.DEADLINE,
+            "when it must be done: so long after the start, or a moment",
+            "48h",
+            ("deadline", "within_s"),
+        ),
+        Field("confidence", kinds.SHARE, "wanted chance of meeting the deadline", "90%", (), "80%"),
+        Field("budget", kinds.MONEY, "what it may cost, everything counted", "$2,000"),
+        Field(
+            "providers", kinds.list_of(kinds.PROVIDER), "only these; globs", "[aws, gcp, lambda]"
+        ),
+        Field(
+            "exclude",
+            kinds.list_of(kinds.EXCLUDED),
+            "not these providers or regions, whatever else is allowed",
+            "[vast, aws/eu-west-2]",
+        ),
+        Field(
+            "regions",
+            kinds.list_of(kinds.REGION),
+            "only these, `eu-*` of anyone or `aws/eu-west-1`; globs. Data residency",
+            "[eu-*, aws/eu-central-1]",
+        ),
+        Field(
+            "markets",
+            kinds.list_of(kinds.one_of(MARKETS)),
+            "how machines may be bought",
+            "[spot, on_demand]",
+            (),
+            "all that needs no new commitment",
+        ),
+        Field(
+            "accelerators",
+            kinds.list_of(kinds.ACCELERATOR),
+            "only these; any spelling, a family, or globs",
+            "[H100*, A100-80GB]",
+        ),
+        Field("max_nodes", kinds.counted("nodes"), "most machines at once", "16"),
+        Field(
+            "max_accelerators",
+            kinds.counted("accelerators"),
+            "most accelerators at once, of all machines together",
+            "64",
+        ),
+    ),
+)
+
+RUN = Section(
+    "run",
+    Job,
+    "What runs on the machines",
+    (
+        Field("command", kinds.SCRIPT, "the work itself, on every machine", "torchrun train.py"),
+        Field(
+            "setup",
+            kinds.SCRIPT,
+            "before it, once on every machine",
+            "pip install -r requirements.txt",
+        ),
+        Field(
+            "setup_time",
+            kinds.DURATION,
+            "from a booted machine to the first step",
+            "5m",
+            ("setup_s",),
+            "the provider's usual",
+        ),
+    ),
+    ("command",),
+)
+
+NAME = Field("name", kinds.NAME, "what the run is called", "support-bot-8b", (), "workload")
+SECTIONS = (TRAIN, WORK, DATA, CHECKPOINT, LIMITS, RUN)

@@ -1,0 +1,83 @@
+"""Where workloads meet the world: files, the clock, and the names that the catalog knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tradewind import clock, yamltree
+from tradewind.errors import BadWorkload, NoAccess
+from tradewind.model.workload import Workload
+from tradewind.workload import reader
+from tradewind.workload.known import Known
+
+if TYPE_CHECKING:
+    from tradewind.catalog import Catalog
+
+_MOST_BYTES = 4 * yamltree.LARGEST  # of the largest text that could still be read
+
+
+def load(
+    path: str | Path,
+    *,
+    now: datetime | None = None,
+    known: Known | None = None,
+    flags: Mapping[str, str] | None = None,
+) -> Workload:
+    """The workload in a file, its names checked with `known` (by default, with the catalog's).
+
+    Raises BadWorkload where it is wrong, NoAccess where the file cannot be read.
+    """
+    path = Path(path)
+    text = _text(path)
+    return reader.read(
+        text,
+        str(path),
+        now=now or clock.now(),
+        known=known or known_names(),
+        folder="" if path.parent == Path() else str(path.parent),
+        flags=flags,
+    )
+
+
+def known_names(catalog: Catalog | None = None) -> Known:
+    """What the catalog (with the account's own machines) and the table of models have names for."""
+    from tradewind import catalog as catalogs
+    from tradewind.catalog.names import provider_name
+    from tradewind.estimate import registry
+
+    catalog = catalog or catalogs.load()
+    columns = catalog.table.columns
+    regions: dict[str, set[str]] = {provider: set() for provider in catalog.providers}
+    for row in range(len(catalog.table)):
+        regions[columns["provider"][row]].add(columns["region"][row])
+    return Known(
+        regions=regions,
+        accelerators=tuple(catalog.accelerators),
+        resolve=catalog.names.resolve,
+        provider_name=provider_name,
+        model=registry.find,
+    )
+
+
+def _text(path: Path) -> str:
+    """No more of it is read than could be right, whatever it is: a disk image, /dev/zero."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NoAccess(
+            f"{path} cannot be read: {reason}", hint="docs/workload.md describes the file"
+        ) from None
+    if len(data) > _MOST_BYTES:
+        raise BadWorkload(f"{path} is larger than {_MOST_BYTES // 10**6} MB; is it the right file?")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadWorkload(
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}",
+            hint="docs/workload.md describes the file",
+        ) from None

@@ -1,0 +1,265 @@
+"""YAML, or plain data, to a Workload. Pure: names and the time come as arguments.
+
+Whatever is wrong is a BadWorkload that names file, line and field, everything at once; no text, be
+it YAML or not, gives anything else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from tradewind import yamltree
+from tradewind.errors import BadFile, BadWorkload, InvalidValue, TradewindError
+from tradewind.model.workload import Limits, Workload
+from tradewind.workload import fields, shapes
+from tradewind.workload.fields import SECTIONS, Field, Section
+from tradewind.workload.kinds import Context, Faulty, is_path, within
+from tradewind.workload.known import Known
+from tradewind.yamltree import DEEPEST, Node, Problems
+
+HINT = "docs/workload.md describes the file"
+_TOP = ("name", *(section.name for section in SECTIONS))
+_SCHEMES = {"s3": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure"}
+
+
+def read(
+    text: str,
+    origin: str,
+    *,
+    now: datetime | None = None,
+    known: Known | None = None,
+    folder: str = "",
+    flags: Mapping[str, str] | None = None,
+) -> Workload:
+    """The workload that `text` describes.
+
+    `flags` (`{"limits.deadline": "24h"}`) stand over what the file says. Relative paths in the file
+    start at `folder`. Without `now` a deadline may be past; without `known` any name will do.
+    """
+    try:
+        root = yamltree.parse(text, origin)
+    except (BadFile, UnicodeError) as error:
+        # A lone surrogate cannot even be handed to the parser.
+        message = error.message if isinstance(error, BadFile) else f"{origin}: not YAML: {error}"
+        raise BadWorkload(_printable(message), hint=HINT) from None
+    reader = _Reader(origin, Context(now, known, folder))
+    return reader.workload(root, flags or {})
+
+
+def of(
+    document: Mapping[str, Any],
+    *,
+    origin: str = "workload",
+    now: datetime | None = None,
+    known: Known | None = None,
+    folder: str = "",
+) -> Workload:
+    """The same from data: `of({"train": {"model": "llama-3.1-8b", "tokens": "10B", …}})`."""
+    reader = _Reader(origin, Context(now, known, folder))
+    try:
+        root = _node(document, "", 0)
+    except InvalidValue as error:
+        raise BadWorkload(f"{origin}: {error.message}", hint=HINT) from None
+    return reader.workload(root, {})
+
+
+def _node(value: Any, where: str, depth: int) -> Node:
+    if depth > DEEPEST:
+        raise InvalidValue(f"it is nested deeper than {DEEPEST} levels")
+    if isinstance(value, Mapping):
+        inner = {
+            str(name): _node(item, f"{where}.{name}" if where else str(name), depth + 1)
+            for name, item in value.items()
+        }
+        return Node(inner, 0, where or "file")
+    if isinstance(value, list | tuple):
+        items = [_node(v, f"{where}[{n}]", depth + 1) for n, v in enumerate(value, start=1)]
+        return Node(items, 0, where)
+    if value is None or isinstance(value, str):
+        return Node(value, 0, where)
+    if isinstance(value, bool):
+        return Node("true" if value else "false", 0, where)
+    if isinstance(value, datetime):
+        return Node(value.isoformat(), 0, where)
+    if isinstance(value, int | float):
+        return Node(str(value), 0, where)
+    raise InvalidValue(f"{where}: a {type(value).__name__} is no value of a workload")
+
+
+_WRONG = object()  # in place of a value; what is wrong with it is written down
+
+
+def _nearly(node: Node, legal: Sequence[str]) -> set[str]:
+    """Fields that are there under a name with a typing error: they are not missing too."""
+    names = node.value if isinstance(node.value, dict) else ()
+    close = (difflib.get_close_matches(name, legal, n=1) for name in names if name not in legal)
+    return {found[0] for found in close if found}
+
+
+class _Problems(Problems):
+    """What is wrong with one workload; a problem of no line is a flag's, or of data."""
+
+    def raise_any(self) -> None:
+        if not self.found:
+            return
+        found = sorted(set(self.found))
+        lines = [
+            f"{self.origin} line {line}: {text}" if line else f"{self.origin}: {text}"
+            for line, text in found
+        ]
+        raise BadWorkload(_printable("\n".join(lines)), hint=HINT, problems=found)
+
+
+def _printable(text: str) -> str:
+    """A file's words in a message must not steer the terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+
+
+class _Reader:
+    def __init__(self, origin: str, context: Context) -> None:
+        self.context = context
+        self.problems = _Problems(origin)
+
+    def workload(self, root: Node, flags: Mapping[str, str]) -> Workload:
+        top: dict[str, Node] = {}
+        with self.problems.at(root):
+            top = self._top(root)
+        self._lay_over(top, flags)
+        made: dict[str, Any] = {}
+        if "name" in top:
+            made["name"] = self._value(fields.NAME, top["name"])
+        for section in SECTIONS:
+            if section.name in top:
+                made[section.name] = self._section(section, top[section.name])
+        given = {name: value for name, value in made.items() if value is not _WRONG}
+        wrong = {name for name, value in made.items() if value is _WRONG} | _nearly(root, _TOP)
+        # A file that is no mapping is told that, and not also what it lacks.
+        if top or not self.problems.found:
+            for fault in Workload.faults(given, wrong):
+                self._add(top.get(fault.field, root), fault.field, fault.message, fault.hint)
+        if isinstance(given.get("limits"), Limits):
+            self._somewhere_left(given["limits"], top["limits"])
+        self.problems.raise_any()
+        return Workload(**given)
+
+    def _top(self, root: Node) -> dict[str, Node]:
+        """The sections; one of one's own machines is told where those belong."""
+        if isinstance(root.value, dict) and "own" in root.value:
+            node = root.value["own"]
+            self.problems.add(
+                node.line,
+                "own: machines of your own are offers like any other: "
+                "describe them in account.yaml (docs/account.md)",
+            )
+            root = Node({k: v for k, v in root.value.items() if k != "own"}, root.line, root.where)
+        return dict(root.mapping(_TOP, self.problems))
+
+    def _lay_over(self, top: dict[str, Node], flags: Mapping[str, str]) -> None:
+        for path, text in flags.items():
+            node = Node(text, 0, path)
+            name, dot, inner = path.partition(".")
+            if not dot:
+                top[name] = node
+                continue
+            section = top.get(name)
+            below = section.value if section and isinstance(section.value, dict) else {}
+            line = section.line if section else 0
+            top[name] = Node({**below, inner: node}, line, name)
+
+    def _section(self, section: Section, node: Node) -> Any:
+        """The value, or _WRONG where something is wrong with it, which is written down."""
+        before = len(self.problems.found)
+        given: Mapping[str, Node] = {}
+        node = self._without_split_numbers(node)
+        try:
+            given = node.mapping([f.name for f in section.fields], self.problems)
+        except TradewindError as error:
+            self.problems.note(node, error)
+            return _WRONG
+        values: dict[str, Any] = {}
+        wrong = _nearly(node, [f.name for f in section.fields])
+        for name, inner in given.items():
+            described = section.of(name)
+            found = self._value(described, inner)
+            if found is _WRONG:
+                wrong.add(name)
+            elif len(described.attributes) > 1:
+                values |= dict(zip(described.attributes, found, strict=True))
+            else:
+                values[described.attributes[0]] = found
+        values = {name: value for name, value in values.items() if value is not None}
+        if section is fields.DATA:
+            self._whose(values, given)
+        for fault in section.make.faults(values, wrong):
+            if fault.field not in wrong:
+                place = given.get(fault.field, node)
+                self._add(place, f"{section.name}.{fault.field}", fault.message, fault.hint)
+        return section.make(**values) if len(self.problems.found) == before else _WRONG
+
+    def _without_split_numbers(self, node: Node) -> Node:
+        """`{budget: $2,000}` is a budget of $2 and a field `000`, and easily written."""
+        fields = node.value if isinstance(node.value, dict) else {}
+        for name in [name for name in fields if name.isdigit()]:
+            self._add(
+                fields[name],
+                fields[name].where,
+                "a comma inside braces begins a new field",
+                "write 2000, or the field on a line of its own",
+            )
+        left = {name: inner for name, inner in fields.items() if not name.isdigit()}
+        return Node(left, node.line, node.where) if fields else node
+
+    def _value(self, described: Field, node: Node) -> Any:
+        try:
+            if described is fields.TRAIN.fields[0]:
+                return self._model(node)
+            found = described.kind.read(node, self.context)
+        except TradewindError as error:
+            self.problems.note(node, error)
+            return _WRONG
+        if isinstance(found, Faulty):
+            for inner, fault in found.faults:
+                self.problems.note(inner, fault)
+            return _WRONG
+        return found
+
+    def _model(self, node: Node) -> Any:
+        if isinstance(node.value, dict):
+            return shapes.read(node, self.problems)
+        text = node.text()
+        if is_path(text):
+            return within(self.context.folder, text)
+        if self.context.known and self.context.known.model:
+            self.context.known.model(text)
+        return text
+
+    def _whose(self, values: dict[str, Any], given: Mapping[str, Node]) -> None:
+        """A region without a provider is the address's: s3 is of AWS. Then both are checked."""
+        if "region" not in values:
+            return
+        if "provider" not in values:
+            provider = _SCHEMES.get(str(values.get("uri", "")).partition("://")[0])
+            if provider is None:
+                return
+            values["provider"] = provider
+        if self.context.known:
+            with self.problems.at(given["region"]):
+                self.context.known.region(f"{values['provider']}/{values['region']}")
+
+    def _somewhere_left(self, limits: Limits, node: Node) -> None:
+        known = self.context.known
+        if known is None or not any(known.regions.values()):
+            return
+        if not any(limits.allows(p, region) for p in known.regions for region in known.regions[p]):
+            named = [
+                name
+                for name in ("providers", "regions", "exclude")
+                if getattr(limits, name) is not None
+            ]
+            self._add(node, "limits", f"{' and '.join(named)} leave no region anywhere", "")
+
+    def _add(self, node: Node, where: str, message: str, hint: str) -> None:
+        self.problems.add(node.line, f"{where}: {message}" + (f" ({hint})" if hint else ""))
