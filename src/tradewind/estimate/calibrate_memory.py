@@ -7,6 +7,7 @@ speed, large sources count less a row, and every constant is held to its prior.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +30,25 @@ LARGE = 500  # rows; sources of more are left out model by model too
 
 
 def fit_memory(outcomes: Outcomes) -> dict[str, float]:
-    """All memory constants; the spread and what is usable as sources left out show them."""
+    """All memory constants. The spread of peaks, and how much can be filled, are such as rows
+    show that were left out: by source, and of large sources by model."""
     import numpy as np
 
-    off, room = left_out(outcomes, outcomes.sources)
+    ran, judged = outcomes.ran > 0, possible(outcomes.cases)
     found = _fit(outcomes)
-    weight = _weights(outcomes.sources)
+    _, by_source = left_out(outcomes, outcomes.sources)
+    off, by_model = left_out(outcomes, models_of_large(outcomes))
     told = np.isfinite(off)
-    found["peak_spread"] = _spread(off[told], weight[told])
-    found["usable_memory"] *= _threshold(room, outcomes.ran > 0, possible(outcomes.cases))
+    found["peak_spread"] = _spread(off[told], _weights(outcomes.sources)[told])
+    found["usable_memory"] *= _threshold([by_source, by_model], ran, judged)
     return found
+
+
+def models_of_large(outcomes: Outcomes) -> list[str]:
+    """Each row's source; of a large source, with the row's model."""
+    large = {s for s, n in Counter(outcomes.sources).items() if n > LARGE}
+    pairs = zip(outcomes.sources, outcomes.models, strict=True)
+    return [f"{source} {model}" if source in large else source for source, model in pairs]
 
 
 def left_out(outcomes: Outcomes, groups: Sequence[str]) -> tuple[Vector, Vector]:
@@ -105,14 +115,15 @@ def _spread(off: Vector, weight: Vector) -> float:
     return float(np.abs(off)[order][np.searchsorted(reached, 0.683)])
 
 
-def _threshold(room: Vector, ran: NDArray[np.bool_], judged: NDArray[np.bool_]) -> float:
+def _threshold(rooms: Sequence[Vector], ran: NDArray[np.bool_], judged: NDArray[np.bool_]) -> float:
     """By how much to fill more or less, so that most rows left out are judged rightly."""
     import numpy as np
 
     steps = np.linspace(-0.06, 0.06, 49)
-    right = [((room <= step) & judged == ran).mean() for step in steps]
-    # The middle of all that are as good as the best.
-    return float(np.exp(np.median(steps[np.array(right) >= max(right) - 5e-4])))
+    right = [[((room <= step) & judged == ran).mean() for step in steps] for room in rooms]
+    mean = np.mean(right, axis=0)
+    # The middle of all that are nearly as good as the best.
+    return float(np.exp(np.median(steps[mean >= mean.max() - 5e-4])))
 
 
 def _weights(sources: Sequence[str]) -> Vector:

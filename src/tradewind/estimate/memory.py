@@ -53,92 +53,57 @@ def memory_use(cases: Cases, constants: Constants, *, first_stage: bool = False)
     import numpy as np
 
     c, k = cases, constants
-    fused, moe, piped = c.fused > 0, c.experts > 0, c.pp > 1
+    fused, piped, sharded = c.fused > 0, c.pp > 1, c.zero >= 3
+    old = c.stack == "megatron-preFA"
+    xla = (c.stack == "xla-tpu") | (c.stack == "xla-gpu")
     tokens = c.micro_batch * c.sequence / c.cp
-
-    # -- bytes a parameter. Sharding also spreads over context-parallel devices.
-    spread = np.where(c.zero >= 1, np.maximum(c.shard, 1) * c.cp, 1)
-    whole, sharded = c.zero < 3, c.zero >= 3
-    # Sharded weights are their own 32-bit copy: the 16-bit one exists only while a layer runs.
-    own = sharded & (c.weight_bytes == 2) & (c.trained == 1) & (c.optimizer_bytes >= 12)
-    weight = np.where(own, 4, c.weight_bytes + np.where(c.fp8 > 0, k["fp8_copy_bytes"], 0) * whole)
-    each = np.where(fused, k["fused_gradient_bytes"], k["eager_gradient_bytes"])
-    each = np.where(sharded, k["sharded_gradient_bytes"], each)
-    # Where nothing is kept in 32 bits, gradients are not either; the leanest keep none.
-    lean = (c.weight_bytes <= 2) & (c.optimizer_bytes < 12)
-    each = np.where(lean, np.minimum(c.optimizer_bytes, 2), each)
-    share = np.where(c.trained > 0, c.trained, 1)
-    gradient = each * share
-    states = np.maximum(c.optimizer_bytes - np.where(own, 4, 0), 0) * share
-    by_weight, by_gradient = np.where(sharded, spread, 1), np.where(c.zero >= 2, spread, 1)
     parts = Weights(c)
     layer, embedding = parts.layer / c.tp, parts.embedding / c.tp
-    # Experts already lie on different devices, so fewer of them share each.
-    apart = np.where(moe & (c.ep > 1), _expert_share(c, parts), 0)
-    again = 1 + apart * (np.minimum(c.ep, spread) - 1)
-    state = (
-        weight / np.where(sharded, spread / again, 1)
-        + gradient / np.where(c.zero >= 2, spread / again, 1)
-        + states * again / spread
-    )
+    weight, gradient, states = _bytes_a_weight(c, k, fused, sharded)
+    # Sharding also spreads over context-parallel devices.
+    spread = np.where(c.zero >= 1, np.maximum(c.shard, 1) * c.cp, 1)
+    alike = layer * _apart(c, parts, spread)  # as if experts were sharded as the rest
+    by_two = np.where(c.zero >= 2, spread, 1)
+    by_three = np.where(sharded, spread, 1)
+    of_weights, of_gradients = weight / by_three, gradient / by_two
+    of_optimizer = states / spread
 
-    # -- what a token leaves behind in a layer
-    width = np.where(fused, k["fused_width_bytes"], k["eager_width_bytes"]) * c.d_model
-    # Without sequence parallelism norms and residuals are whole on every device.
-    old = (c.stack == "megatron-preFA") & (c.tp > 1)
-    unsplit = np.where(fused, 0, k["eager_whole_bytes"]) * c.d_model
-    heads = 2 * (2 * c.n_heads + 2 * c.n_kv_heads) * c.head_dim
-    gated = np.where(fused, k["fused_gated_bytes"], k["eager_gated_bytes"])
-    inner = np.where(c.gated > 0, gated, k["plain_bytes"]) * (
-        c.d_ff + c.d_ff_expert * c.experts_per_token + c.d_ff_shared
-    )
-    # Each expert gets a copy of its tokens, and returns one.
-    sent = np.where(moe, 4 * c.experts_per_token * c.d_model, 0)
-    scores = np.where(c.flash > 0, 0, k["score_bytes"] * c.n_heads * c.sequence)
-    outside = np.where(old, 1, c.tp)
-    full = width / outside + unsplit + (heads + inner + sent + scores) / c.tp
-    quantised = c.weight_bytes < 1
-    full = np.where(quantised, k["quantised_factor"], 1) * full
-    light = np.where(c.flash > 0, k["selective_share"] * full, full - scores / c.tp)
-    kept = np.select([c.recompute == 2, c.recompute == 1], [2 * c.d_model / outside, light], full)
-
-    # -- the stages that compete
-    head = np.where(_balanced(c), _head(c), 0)
-    most = (c.layers + head) / c.pp
-    first_layers = np.minimum(most, c.layers)
-    last_layers = np.where(piped, np.maximum(most - head, 0), c.layers)
-    flight = np.minimum(c.accumulation, c.pp * (1 + (c.pp - 1) / (c.pp * c.vp) * (c.vp > 1)))
-    layer_tokens = kept * tokens
-    unfused = k["eager_logit_bytes"] + np.where(c.accumulation > 1, k["kept_logit_bytes"], 0)
-    logits = np.where(fused, k["fused_logit_bytes"], unfused) * tokens * c.vocab / c.tp
-    once = full * tokens  # a layer, whole, while it is recomputed or goes back
-    loss = np.maximum(logits, once)
-    waiting = np.where(piped & ~fused, k["waiting_layers"], 0)
-    at_first = layer_tokens * flight * (first_layers + waiting)
-    first = layer * state * first_layers + at_first + once
-    last = (layer * state + layer_tokens) * last_layers + loss
-    late = ~piped if first_stage else ~piped | (last > first)
+    # -- the stages that compete: the first has the most micro-batches, the last the logits
+    full, kept = _bytes_a_token(c, k, fused, old)
+    kept, once = kept * tokens, full * tokens  # a layer is whole while it is computed again
+    logits = _bytes_a_logit(c, k, fused & ~old) * tokens * c.vocab / c.tp
+    first_layers, last_layers, waiting = _stages(c, k, fused, piped)
+    flight = np.minimum(c.accumulation, c.pp + np.where(c.vp > 1, (c.pp - 1) / c.vp, 0))
+    at_first = kept * flight * (first_layers + waiting)
+    at_last = kept * last_layers
+    if first_stage:
+        late = ~piped
+    else:
+        each = alike * (of_weights + of_gradients + of_optimizer)
+        more = at_last - at_first + np.maximum(logits - once, 0)
+        late = ~piped | (more > each * (first_layers - last_layers))
     layers = np.where(late, last_layers, first_layers)
     by_loss = late & (logits > once)
-    activations = np.where(late, layer_tokens * layers, at_first) + np.where(by_loss, 0, once)
+    activations = np.where(late, at_last, at_first) + np.where(by_loss, 0, once)
     logits = np.where(by_loss, logits, 0)
-    tables = np.where(piped | (c.tied > 0), 1, 2) * embedding
 
     # -- the model's state, and the rest
-    held = layer * layers * again + tables
-    full_held = layer * layers + tables
-    weights = weight * np.where(sharded, held, full_held) / by_weight
-    weights = weights + np.where(quantised, 2 - weight, 0) * tables / by_weight  # not the tables
-    gradients = gradient * np.where(c.zero >= 2, held, full_held) / by_gradient
-    optimizer = states * held / spread
-    gathered = np.where(sharded, 2 * (3 * layer + tables), 0)
-    buffers = np.where(c.devices > 1, k["buffer_gb"] * GB, 0)
-    context = np.full(len(c), k["context_gb"] * GB)
-    fragmentation = (k["fragmentation"] - 1) * (activations + logits + gathered)
-    peak = weights + gradients + optimizer + activations + logits
-    peak = peak + gathered + buffers + context + fragmentation
+    tables = np.where(piped | (c.tied > 0), 1, 2) * embedding
+    held, held_alike = layer * layers + tables, alike * layers + tables
+    weights = of_weights * np.where(sharded, held_alike, held)
+    quantised = c.weight_bytes < 1
+    if quantised.any():  # but not the tables
+        weights = weights + np.where(quantised, 2 - weight, 0) * tables / by_three
+    gradients = of_gradients * np.where(c.zero >= 2, held_alike, held)
+    optimizer = of_optimizer * held_alike
+    # Two layers in 16 bits and the gradient of one; XLA gathers one at a time.
+    gathered = np.where(sharded, np.where(xla, layer + embedding, 3 * layer + tables), 0) * 2
+    buffers = np.where(xla | (c.devices <= 1), 0, k["buffer_gb"] * GB)
+    context = np.where(xla, k["xla_context_gb"] * GB, k["context_gb"] * GB)
+    moving = activations + logits + gathered
+    fragmentation = (k["fragmentation"] - 1) * moving
     return MemoryUse(
-        peak=peak,
+        peak=weights + gradients + optimizer + moving + buffers + context + fragmentation,
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
@@ -149,6 +114,97 @@ def memory_use(cases: Cases, constants: Constants, *, first_stage: bool = False)
         context=context,
         fragmentation=fragmentation,
     )
+
+
+def _bytes_a_weight(
+    c: Cases, k: Constants, fused: Flags, sharded: Flags
+) -> tuple[Column, Column, Column]:
+    """Of the weight, its gradient and its optimizer's states, before they are sharded."""
+    import numpy as np
+
+    # Sharded weights are their own 32-bit copy: the 16-bit one exists only while a layer runs.
+    mixed = (c.weight_bytes == 2) & (c.optimizer_bytes >= 12)
+    own = sharded & mixed & (c.trained == 1)
+    weight = np.where(own, 4, c.weight_bytes)
+    eight = (c.fp8 > 0) & ~sharded
+    if eight.any():
+        weight = weight + np.where(eight, k["fp8_copy_bytes"], 0)
+    gradient = np.where(fused, k["fused_gradient_bytes"], k["eager_gradient_bytes"])
+    gradient = np.where(sharded, k["sharded_gradient_bytes"], gradient)
+    if not mixed.all():
+        # What is trained at one precision needs no second gradient; the leanest keep none.
+        plain = np.minimum(np.maximum(c.weight_bytes, 2), c.optimizer_bytes)
+        gradient = np.where(mixed, gradient, plain)
+    states = np.maximum(c.optimizer_bytes - 4 * own, 0)
+    share = np.where(c.trained > 0, c.trained, 1)
+    return weight, gradient * share, states * share
+
+
+def _bytes_a_token(c: Cases, k: Constants, fused: Flags, old: Flags) -> tuple[Column, Column]:
+    """What a token leaves behind in a layer: all of it, and what is kept until it goes back."""
+    import numpy as np
+
+    heads = 4 * (c.n_heads + c.n_kv_heads) * c.head_dim
+    gated = np.where(fused, k["fused_gated_bytes"], k["eager_gated_bytes"])
+    inner = np.where(c.gated > 0, gated, k["plain_bytes"]) * (
+        c.d_ff + c.d_ff_expert * c.experts_per_token + c.d_ff_shared
+    )
+    # Each expert gets a copy of its tokens, and returns one.
+    within = heads + inner + 4 * c.experts_per_token * c.d_model
+    width = np.where(fused, k["fused_width_bytes"], k["eager_width_bytes"]) * c.d_model
+    whole = np.where(fused, 0, k["eager_whole_bytes"]) * c.d_model
+    # Without sequence parallelism norms and residuals are whole on every device.
+    outside = np.where(old, 1, c.tp)
+    full = width / outside + whole + within / c.tp
+    light = k["selective_share"] * full
+    if not (c.flash > 0).all():
+        scores = np.where(c.flash > 0, 0, k["score_bytes"] / c.tp * c.n_heads * c.sequence)
+        light = np.where(c.flash > 0, light, full)
+        full = full + scores
+    if (c.weight_bytes < 1).any():
+        full = np.where(c.weight_bytes < 1, k["quantised_factor"], 1) * full
+    kept = np.where(c.recompute == 2, 2 * c.d_model / outside, full)
+    return full, np.where(c.recompute == 1, light, kept)
+
+
+def _bytes_a_logit(c: Cases, k: Constants, fused: Flags) -> Column:
+    """An unfused loss holds 16-bit logits, 32-bit ones, their softmax and their gradients; and the
+    last micro-batch's, until the next one's have replaced them."""
+    import numpy as np
+
+    eager = np.where(c.accumulation > 1, k["kept_logit_bytes"], 0) * (c.fused == 0)
+    found: Column = np.where(fused, k["fused_logit_bytes"], k["eager_logit_bytes"] + eager)
+    return found
+
+
+def _stages(
+    c: Cases, k: Constants, fused: Flags, piped: Flags
+) -> tuple[Column, Column, Column | float]:
+    """Layers on the first and on the last stage; and what more, in layers, a micro-batch keeps."""
+    import numpy as np
+
+    even = c.layers / c.pp
+    waiting = np.where(piped & ~fused, k["waiting_layers"], 0)
+    balanced = _balanced(c)
+    if not balanced.any():
+        return even, even, waiting
+    head = np.where(balanced, _head(c), 0)
+    most = even + head / c.pp
+    return np.minimum(most, c.layers), np.maximum(most - head, 0), waiting
+
+
+def _apart(c: Cases, parts: Weights, spread: Column) -> Column | float:
+    """How much more of a layer a device holds when it is sharded, since its experts already lie on
+    different devices, and fewer of those share each."""
+    import numpy as np
+
+    if not (c.ep > 1).any():
+        return 1.0
+    matrices = np.where(c.gated > 0, 3, 2)
+    experts = c.d_model * c.d_ff_expert * matrices * c.experts / c.ep
+    share = experts / np.maximum(parts.layer, 1)
+    found: Column = 1 + share * (np.minimum(c.ep, spread) - 1)
+    return found
 
 
 def fit_probability(cases: Cases, use: MemoryUse, constants: Constants) -> Column:
@@ -185,16 +241,6 @@ def possible(cases: Cases) -> Flags:
     head = _head(c)
     crowded = (c.pp * head > 2.5 * (c.layers + head)) | (c.accumulation < c.pp - 1)
     found: Flags = (c.pp <= c.layers) & ~(_balanced(c) & crowded)
-    return found
-
-
-def _expert_share(c: Cases, parts: Weights) -> Column:
-    """Of a layer's weights on a device, those of experts that are spread over devices."""
-    import numpy as np
-
-    matrices = np.where(c.gated > 0, 3, 2)
-    held = c.d_model * c.d_ff_expert * matrices * c.experts / c.ep
-    found: Column = held / np.maximum(parts.layer, 1)
     return found
 
 

@@ -40,6 +40,7 @@ class Outcomes:
     peak_gb: Column  # 10**9 bytes; 0 where it was not told
     whole: Flags  # whether that peak counts all of the device's memory, not only tensors
     sources: list[str]
+    models: list[str]
     unsupported: Counter[str]
     rows: int
 
@@ -53,13 +54,16 @@ class Outcomes:
         return found
 
     def take(self, mask: Any) -> Outcomes:
-        kept = [s for s, keep in zip(self.sources, mask, strict=True) if keep]
+        def kept(names: list[str]) -> list[str]:
+            return [name for name, keep in zip(names, mask, strict=True) if keep]
+
         return Outcomes(
             self.cases.take(mask),
             self.ran[mask],
             self.peak_gb[mask],
             self.whole[mask],
-            kept,
+            kept(self.sources),
+            kept(self.models),
             self.unsupported,
             self.rows,
         )
@@ -90,6 +94,7 @@ def read(
         np.array([_peak(row) for row in kept]),
         np.array([_has(_words(row), _DEVICE) for row in kept]),
         [row.get("source", "") for row in kept],
+        [row.get("model", "") for row in kept],
         unsupported,
         len(rows),
     )
