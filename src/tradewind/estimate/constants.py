@@ -75,6 +75,7 @@ MEMORY_PRIORS: dict[str, Prior] = {
     "plain_bytes": Prior(4, 0.1, "bytes", "kept for each inner value of a plain layer"),
     "score_bytes": Prior(5, 0.3, "bytes", "kept for each unfused attention score"),
     "selective_share": Prior(0.4, 0.2, "", "of activations that selective recompute keeps"),
+    "megatron_selective_share": Prior(0.7, 0.1, "", "the same of Megatron's, which is lighter"),
     "quantised_factor": Prior(1.5, 0.2, "×", "activations where weights are quantised"),
     "eager_logit_bytes": Prior(13, 0.05, "bytes", "kept for each logit by an unfused loss"),
     "fused_logit_bytes": Prior(5, 0.3, "bytes", "the same by a fused one"),

@@ -156,7 +156,9 @@ def _bytes_a_token(c: Cases, k: Constants, fused: Flags, old: Flags) -> tuple[Co
     # Without sequence parallelism norms and residuals are whole on every device.
     outside = np.where(old, 1, c.tp)
     full = width / outside + whole + within / c.tp
-    light = k["selective_share"] * full
+    # Megatron computes norms and activations again; PyTorch all but the dearest products.
+    share = np.where(_megatron(c), k["megatron_selective_share"], k["selective_share"])
+    light = share * full
     if not (c.flash > 0).all():
         scores = np.where(c.flash > 0, 0, k["score_bytes"] / c.tp * c.n_heads * c.sequence)
         light = np.where(c.flash > 0, light, full)
@@ -241,6 +243,11 @@ def possible(cases: Cases) -> Flags:
     head = _head(c)
     crowded = (c.pp * head > 2.5 * (c.layers + head)) | (c.accumulation < c.pp - 1)
     found: Flags = (c.pp <= c.layers) & ~(_balanced(c) & crowded)
+    return found
+
+
+def _megatron(c: Cases) -> Flags:
+    found: Flags = (c.stack == "megatron") | (c.stack == "nanotron")
     return found
 
 

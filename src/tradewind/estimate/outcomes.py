@@ -114,6 +114,12 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     # Policies of one's own keep or offload little; and what is not told was made to fit.
     if _has(row.get("activation_ckpt", ""), ("custom", "offload", "unknown")):
         case["recompute"] = 2
+    if case["experts"]:
+        # Recipes of experts spread them, and compute what is cheap again, as a matter of course.
+        if not row.get("ep"):
+            case["ep"] = min(case["experts"], case["dp"])
+        if not row.get("activation_ckpt"):
+            case["recompute"] = 1
     task = row.get("task", "pretrain")
     if task in ("lora", "qlora"):
         case |= {"trained": _LORA_SHARE, "zero": 0}
