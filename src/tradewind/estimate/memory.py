@@ -24,8 +24,7 @@ from tradewind.estimate.weights import Weights
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Column, Flags
 
-GB = 1e9
-GIB = 2.0**30  # what makers of accelerators call a GB of memory
+GB = 2.0**30  # as makers of accelerators, and most tools that report peaks, count
 
 
 @dataclass(slots=True)
@@ -228,7 +227,7 @@ def fits(cases: Cases, use: MemoryUse, constants: Constants) -> Flags:
 
 def usable(cases: Cases, constants: Constants) -> Column:
     """Bytes that can be filled before training fails."""
-    found: Column = cases.memory_gb * (GIB * constants["usable_memory"])
+    found: Column = cases.memory_gb * (GB * constants["usable_memory"])
     return found
 
 

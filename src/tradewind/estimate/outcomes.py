@@ -15,7 +15,7 @@ from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
 from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of
-from tradewind.estimate.memory import GB, GIB, memory_use
+from tradewind.estimate.memory import GB, memory_use
 from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ _TORCH = (
 )  # fmt: skip
 _FUSED_LOSS = ("llm-foundry",)  # eager, but for its kernels and loss
 _DEVICE = ("bigscience",)  # read from the device: with the context and what is cached
-_DECIMAL = ("litgpt", "lightning")  # report peaks in 10**9 bytes; others in 2**30
+_DECIMAL = ("litgpt", "lightning")  # report peaks in 10**9 bytes, not in 2**30
 
 
 @dataclass(slots=True)
 class Outcomes:
     cases: Cases
     ran: Column  # 1 or 0
-    peak_gb: Column  # 10**9 bytes; 0 where it was not told
+    peak_gb: Column  # of 2**30 bytes; 0 where it was not told
     whole: Flags  # whether that peak counts all of the device's memory, not only tensors
     sources: list[str]
     models: list[str]
@@ -133,7 +133,7 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
 
 def _peak(row: Mapping[str, str]) -> float:
     told = number(row, "peak_mem_gb") or 0
-    return told if _has(_words(row), _DECIMAL) else told * GIB / GB
+    return told * 1e9 / GB if _has(_words(row), _DECIMAL) else told
 
 
 def _tuning(row: Mapping[str, str], devices: float, case: Mapping[str, Any]) -> dict[str, float]:
@@ -145,7 +145,7 @@ def _tuning(row: Mapping[str, str], devices: float, case: Mapping[str, Any]) -> 
     # Whoever has little room left takes an optimizer that needs little.
     weights = Weights(Cases.of({**case, "ep": 1}))
     number_of = float((weights.layer * case["layers"] + weights.embedding)[0])
-    tight = (2 + 2 + 4) * number_of > 0.5 * case["memory_gb"] * GIB
+    tight = (2 + 2 + 4) * number_of > 0.5 * case["memory_gb"] * GB
     return {"optimizer_bytes": _REDUCED_OPTIMIZER_BYTES if tight else 4}
 
 
