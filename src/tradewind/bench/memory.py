@@ -10,7 +10,7 @@ from tradewind.bench.measured import finders
 from tradewind.errors import BadFile
 from tradewind.estimate import measurements, outcomes
 from tradewind.estimate.constants import fitted
-from tradewind.estimate.memory import GB, fits, memory_use
+from tradewind.estimate.memory import fits, memory_use
 
 
 def measure(path: Path) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def measure(path: Path) -> dict[str, Any]:
     said = fits(found.cases, use, constants)
     ran = found.ran > 0
     told = found.peak_gb > 0
-    errors = 100 * np.abs(use.peak[told] / GB / found.peak_gb[told] - 1)
+    errors = 100 * np.abs(found.as_published(constants)[told] / found.peak_gb[told] - 1)
     sources = np.array(found.sources)
 
     def share(mask: Any) -> float | None:

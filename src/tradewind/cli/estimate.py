@@ -219,6 +219,7 @@ def _show_time(found: Answer) -> None:
     click.echo(
         f"\nstep    {_time(found.step_s)}, {', '.join(shown)}, {found.utilisation:.0%} of peak"
     )
+    render.note(f"the range: {found.band}")
     for item, seconds in sorted(found.seconds.items(), key=lambda pair: -pair[1]):
         if seconds > 0.003 * found.step_s:
             item = item if found.sequence else _WORK_TERMS.get(item, item)

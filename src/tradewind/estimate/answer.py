@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from tradewind.estimate import columns, hardware, lora, samples, stacks
-from tradewind.estimate.band import half_width
+from tradewind.estimate.band import half_width, kinds, reason
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout, layouts
@@ -66,6 +66,7 @@ class Answer:
     utilisation: float  # of the dense peak, by the FLOPs of the model alone
     bound_by: str
     considered: int
+    band: str  # why the band is as wide as it is
     notes: tuple[str, ...]
 
 
@@ -90,7 +91,7 @@ def answer(question: Question, constants: Constants | None = None) -> Answer:
     seconds = {f.name: at(getattr(time, f.name)) for f in fields(time)}
     step, each = seconds.pop("step"), seconds.pop("tokens_per_s")
     groups = {name: sum(seconds[part] for part in parts) for name, parts in BOUNDS.items()}
-    width = max(at(half_width(asked)), _least_width(question))
+    width, why = _band(question, asked.take([best]))
     low, high = float(np.exp(-width)), float(np.exp(width))
     rate = each * question.devices / question.length
     has_tokens = isinstance(question.model, Shape) or question.sample == "token"
@@ -124,6 +125,7 @@ def answer(question: Question, constants: Constants | None = None) -> Answer:
         utilisation=rate * flops / question.devices / at(asked.peak),
         bound_by=max(groups, key=groups.__getitem__),
         considered=len(found),
+        band=why,
         notes=tuple(_notes(question)),
     )
 
@@ -158,12 +160,20 @@ def cases(q: Question, ways: Sequence[Layout]) -> Cases:
     return Cases.of(found)
 
 
-def _least_width(q: Question) -> float:
+def _band(q: Question, case: Cases) -> tuple[float, str]:
+    """Half of it, in the logarithm, and what decides it."""
+    width, why = float(half_width(case)[0]), reason(kinds(case)[0])
     if isinstance(q.model, Shape):
-        return 0.0 if q.lora is None else _BANDS["lora"]
-    if isinstance(q.model, Work):
-        return _BANDS["measured" if samples.is_measured(q.model) else "registry"]
-    return _BANDS["profile"]
+        judged = {"lora": "LoRA was not measured"} if q.lora is not None else {}
+    elif isinstance(q.model, Work):
+        measured = samples.is_measured(q.model)
+        judged = {"measured" if measured else "registry": f"{q.model.name} is known by a sample"}
+    else:
+        judged = {"profile": "a profile counts work, and nothing was timed"}
+    for name, words in judged.items():
+        if _BANDS[name] > width:
+            return _BANDS[name], words
+    return width, why
 
 
 def _notes(q: Question) -> list[str]:

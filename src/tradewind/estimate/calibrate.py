@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.estimate import solvers
+from tradewind.estimate.calibrate_memory import fit_memory as fit_memory
 from tradewind.estimate.constants import MEMORY_PRIORS, PRIORS, Constants
 from tradewind.estimate.measurements import Measurements
-from tradewind.estimate.memory import GB, memory_use, possible
-from tradewind.estimate.outcomes import Outcomes
 from tradewind.estimate.time import step_time
 
 if TYPE_CHECKING:
@@ -121,39 +120,6 @@ def _own_rows(owner: str, measured: Measurements) -> Vector:
 
 def _speaks_of(name: str, measured: Measurements) -> bool:
     return bool(_own_rows(name.partition(".")[2], measured).any())
-
-
-def fit_memory(outcomes: Outcomes) -> dict[str, float]:
-    """The memory constants: near the published peaks, above what failed, below what ran."""
-    import numpy as np
-
-    least_squares = solvers.optimize().least_squares
-    names = list(MEMORY_PRIORS)
-    middle = np.log([PRIORS[name].start for name in names])
-    spread = np.array([PRIORS[name].spread for name in names])
-    told = outcomes.peak_gb > 0
-    ran = outcomes.ran > 0
-    feasible = possible(outcomes.cases)
-    number = {source: outcomes.sources.count(source) for source in set(outcomes.sources)}
-    weight = np.array([number[source] ** -0.25 for source in outcomes.sources])
-
-    def cost(point: Vector) -> Vector:
-        constants = Constants(dict(zip(names, np.exp(point).tolist(), strict=True)))
-        peak = memory_use(outcomes.cases, constants).peak / GB
-        room = np.log(peak / outcomes.cases.memory_gb / constants["usable_memory"])
-        off = np.log(peak[told]) - np.log(outcomes.peak_gb[told])
-        found: Vector = np.concatenate(
-            [
-                2 * weight[told] * off,
-                4 * (weight * np.maximum(room, 0))[ran],
-                0.25 * np.maximum(-room, 0)[~ran & feasible],
-                0.4 * (point - middle) / spread,
-            ]
-        )
-        return found
-
-    solved: Any = least_squares(cost, middle, loss="soft_l1", f_scale=0.05, x_scale=spread)
-    return dict(zip(names, np.exp(solved.x).tolist(), strict=True))
 
 
 def _weights(sources: Sequence[str]) -> Vector:

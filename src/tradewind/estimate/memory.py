@@ -3,11 +3,13 @@
     weights, gradients, optimizer   bytes a parameter, divided by what is sharded
     activations                     bytes a token and layer, times the micro-batches in flight
     logits                          bytes a token and word of the vocabulary
-    workspace                       gathered weights, buffers of collectives, the largest layer
-    overhead                        the driver's context and libraries
+    gathered                        sharded weights, whole while they are used
+    buffers                         of collectives
+    context                         the driver's context and libraries
+    fragmentation                   what the allocator holds and cannot use
 
 With pipeline parallelism two stages compete: the first holds the most micro-batches, the last the
-logits. `peak` is the larger, times the allocator's fragmentation.
+logits. The items are those of the stage that needs more, and `peak` is their sum.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from tradewind.estimate.weights import Weights
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Column, Flags
 
-GB = 1e9
+GB = 2.0**30  # as makers of accelerators, and most tools that report peaks, count
 
 
 @dataclass(slots=True)
@@ -35,103 +37,243 @@ class MemoryUse:
     optimizer: Column
     activations: Column
     logits: Column
-    workspace: Column
-    overhead: Column
+    gathered: Column
+    buffers: Column
+    context: Column
+    fragmentation: Column
+
+    def allocated(self) -> Column:
+        """What a framework's allocator reports: tensors only."""
+        return self.peak - self.context - self.fragmentation - self.buffers
 
 
-def memory_use(cases: Cases, constants: Constants) -> MemoryUse:
+def memory_use(cases: Cases, constants: Constants, *, first_stage: bool = False) -> MemoryUse:
+    """Of the fullest device; or of the first, whose log is the one that is read."""
     import numpy as np
 
     c, k = cases, constants
+    fused, piped, sharded = c.fused > 0, c.pp > 1, c.zero >= 3
+    old = c.stack == "megatron-preFA"
+    xla = (c.stack == "xla-tpu") | (c.stack == "xla-gpu")
     tokens = c.micro_batch * c.sequence / c.cp
-    moe = c.experts > 0
-
-    # -- the model's state
     parts = Weights(c)
     layer, embedding = parts.layer / c.tp, parts.embedding / c.tp
-    held = layer * c.layers / c.pp
-    tables = np.where(c.pp > 1, 1, np.where(c.tied > 0, 1, 2)) * embedding
-    held = held + tables + c.work_params
-    trained = np.where(c.trained > 0, c.trained, 1) * held
-    # Experts are sharded only among those devices that hold the same ones.
-    expert = parts.experts_held / c.tp * c.layers / c.pp
-    share = (held - expert) / c.shard + expert / np.maximum(c.shard / c.ep, 1)
-    share = share / np.maximum(held, 1)
-    # Sharded weights are their own 32-bit copy: the 16-bit one exists only while a layer runs.
-    own = (c.zero >= 3) & (c.weight_bytes == 2) & (c.trained == 1)
-    weights = held * np.where(own, 4, c.weight_bytes) * np.where(c.zero >= 3, share, 1)
-    each = np.where(c.fused > 0, k["fused_gradient_bytes"], k["eager_gradient_bytes"])
-    each = np.where(c.zero >= 3, k["sharded_gradient_bytes"], each)
-    each = np.where(c.value_bytes > 2, 4, each)
-    gradients = trained * each * np.where(c.zero >= 2, share, 1)
-    optimizer = trained * np.maximum(c.optimizer_bytes - np.where(own, 4, 0), 0)
-    optimizer = optimizer * np.where(c.zero >= 1, share, 1)
+    weight, gradient, states = _bytes_a_weight(c, k, fused, sharded)
+    # Sharding also spreads over context-parallel devices.
+    spread = np.where(c.zero >= 1, np.maximum(c.shard, 1) * c.cp, 1)
+    alike = layer * _apart(c, parts, spread)  # as if experts were sharded as the rest
+    by_two = np.where(c.zero >= 2, spread, 1)
+    by_three = np.where(sharded, spread, 1)
+    of_weights, of_gradients = weight / by_three, gradient / by_two
+    of_optimizer = states / spread
 
-    # -- what a token leaves behind in a layer
-    fused = c.fused > 0
-    # Eager gated blocks keep casts of their inputs that plain ones do not.
-    lean = fused | (c.gated == 0)
-    width = np.where(lean, k["fused_width_bytes"], k["eager_width_bytes"]) * c.d_model
-    heads = 2 * (2 * c.n_heads + 2 * c.n_kv_heads) * c.head_dim
-    inner = np.where(moe, c.d_ff_expert * c.experts_per_token + c.d_ff_shared, c.d_ff) * np.where(
-        c.gated > 0,
-        np.where(fused, k["fused_gated_bytes"], k["eager_gated_bytes"]),
-        k["plain_bytes"],
-    )
-    scores = np.where(c.flash > 0, 0, k["score_bytes"] * c.n_heads * c.sequence)
-    # Without sequence parallelism the norms and residuals are held whole on every device.
-    outside = np.where((c.tp > 1) & (c.stack == "megatron-preFA"), 1, c.tp)
-    full = width / outside + (heads + inner + scores) / c.tp
-    light = np.where(c.flash > 0, k["selective_share"] * full, full - scores / c.tp)
-    kept = np.select([c.recompute == 2, c.recompute == 1], [2 * c.d_model / outside, light], full)
-    stage = c.layers / c.pp
-    flight = np.minimum(c.accumulation, c.pp * (1 + (c.pp - 1) / (c.pp * c.vp) * (c.vp > 1)))
-    once = np.where(c.recompute == 2, full * tokens, 0)
-    first = kept * tokens * stage * flight
-    last = kept * tokens * stage
-    logits = k["logit_bytes"] * tokens * c.vocab / c.tp
-    late = np.where(c.pp > 1, last + logits > first, True)
-    part = np.select([c.recompute == 2, c.recompute == 1], [0.15, 0.5], 1.0)
-    activations = np.where(late, last, first) + once + c.micro_batch * part * c.work_kept
-    activations = activations * c.value_bytes / 2
-    logits = np.where(late, logits, 0)
+    # -- the stages that compete: the first has the most micro-batches, the last the logits
+    full, kept = _bytes_a_token(c, k, fused, old)
+    kept, once = kept * tokens, full * tokens  # a layer is whole while it is computed again
+    logits = _bytes_a_logit(c, k, fused & ~old) * tokens * c.vocab / c.tp
+    first_layers, last_layers, waiting = _stages(c, k, fused, piped)
+    flight = np.minimum(c.accumulation, c.pp + np.where(c.vp > 1, (c.pp - 1) / c.vp, 0))
+    at_first = kept * flight * (first_layers + waiting)
+    at_last = kept * last_layers
+    if first_stage:
+        late = ~piped
+    else:
+        each = alike * (of_weights + of_gradients + of_optimizer)
+        more = at_last - at_first + np.maximum(logits - once, 0)
+        late = ~piped | (more > each * (first_layers - last_layers))
+    layers = np.where(late, last_layers, first_layers)
+    by_loss = late & (logits > once)
+    activations = np.where(late, at_last, at_first) + np.where(by_loss, 0, once)
+    activations = (activations + _of_work(c)) * c.value_bytes / 2
+    logits = np.where(by_loss, logits, 0)
 
-    # -- the rest
+    # -- the model's state, and the rest
+    tables = np.where(piped | (c.tied > 0), 1, 2) * embedding
+    tables = tables + c.work_params
+    held, held_alike = layer * layers + tables, alike * layers + tables
+    weights = of_weights * np.where(sharded, held_alike, held)
+    quantised = c.weight_bytes < 1
+    if quantised.any():  # but not the tables
+        weights = weights + np.where(quantised, 2 - weight, 0) * tables / by_three
+    gradients = of_gradients * np.where(c.zero >= 2, held_alike, held)
+    optimizer = of_optimizer * held_alike
+    # Two layers in 16 bits and the gradient of one; XLA gathers one at a time.
+    pieces = np.where(xla, layer + embedding, 3 * layer + tables - c.work_params)
     # A model without a shape is sharded in some ten pieces.
-    gathered = 2 * 2 * layer + 2 * embedding + 2 * 2 * c.work_params / 10
-    gathered = np.where(c.zero >= 3, gathered, 0)
-    buffers = np.where(c.devices > 1, k["buffer_gb"] * GB, 0)
-    workspace = gathered + buffers
-    overhead = np.full(len(c), k["context_gb"] * GB)
-    total = weights + gradients + optimizer + activations + logits + workspace
+    gathered = np.where(sharded, pieces + 2 * c.work_params / 10, 0) * c.value_bytes
+    buffers = np.where(xla | (c.devices <= 1), 0, k["buffer_gb"] * GB)
+    context = np.where(xla, k["xla_context_gb"] * GB, k["context_gb"] * GB)
+    moving = activations + logits + gathered
+    fragmentation = (k["fragmentation"] - 1) * moving
     return MemoryUse(
-        peak=total * k["fragmentation"] + overhead,
+        peak=weights + gradients + optimizer + moving + buffers + context + fragmentation,
         weights=weights,
         gradients=gradients,
         optimizer=optimizer,
         activations=activations,
         logits=logits,
-        workspace=workspace,
-        overhead=overhead + total * (k["fragmentation"] - 1),
+        gathered=gathered,
+        buffers=buffers,
+        context=context,
+        fragmentation=fragmentation,
     )
 
 
+def _bytes_a_weight(
+    c: Cases, k: Constants, fused: Flags, sharded: Flags
+) -> tuple[Column, Column, Column]:
+    """Of the weight, its gradient and its optimizer's states, before they are sharded."""
+    import numpy as np
+
+    # Sharded weights are their own 32-bit copy: the 16-bit one exists only while a layer runs.
+    mixed = (c.weight_bytes == 2) & (c.optimizer_bytes >= 12)
+    own = sharded & mixed & (c.trained == 1)
+    weight = np.where(own, 4, c.weight_bytes)
+    eight = (c.fp8 > 0) & ~sharded
+    if eight.any():
+        weight = weight + np.where(eight, k["fp8_copy_bytes"], 0)
+    gradient = np.where(fused, k["fused_gradient_bytes"], k["eager_gradient_bytes"])
+    gradient = np.where(sharded, k["sharded_gradient_bytes"], gradient)
+    if not mixed.all():
+        # What is trained at one precision needs no second gradient; the leanest keep none.
+        plain = np.minimum(np.maximum(c.weight_bytes, 2), c.optimizer_bytes)
+        gradient = np.where(mixed, gradient, plain)
+    states = np.maximum(c.optimizer_bytes - 4 * own, 0)
+    share = np.where(c.trained > 0, c.trained, 1)
+    return weight, gradient * share, states * share
+
+
+def _bytes_a_token(c: Cases, k: Constants, fused: Flags, old: Flags) -> tuple[Column, Column]:
+    """What a token leaves behind in a layer: all of it, and what is kept until it goes back."""
+    import numpy as np
+
+    heads = 4 * (c.n_heads + c.n_kv_heads) * c.head_dim
+    gated = np.where(fused, k["fused_gated_bytes"], k["eager_gated_bytes"])
+    inner = np.where(c.gated > 0, gated, k["plain_bytes"]) * (
+        c.d_ff + c.d_ff_expert * c.experts_per_token + c.d_ff_shared
+    )
+    # Each expert gets a copy of its tokens, and returns one.
+    within = heads + inner + 4 * c.experts_per_token * c.d_model
+    width = np.where(fused, k["fused_width_bytes"], k["eager_width_bytes"]) * c.d_model
+    whole = np.where(fused, 0, k["eager_whole_bytes"]) * c.d_model
+    # Without sequence parallelism norms and residuals are whole on every device.
+    outside = np.where(old, 1, c.tp)
+    full = width / outside + whole + within / c.tp
+    # Megatron computes norms and activations again; PyTorch all but the dearest products.
+    share = np.where(_megatron(c), k["megatron_selective_share"], k["selective_share"])
+    light = share * full
+    if (c.weight_bytes < 1).any():
+        full = np.where(c.weight_bytes < 1, k["quantised_factor"], 1) * full
+    if not (c.flash > 0).all():
+        scores = np.where(c.flash > 0, 0, k["score_bytes"] / c.tp * c.n_heads * c.sequence)
+        light = np.where(c.flash > 0, light, full)
+        full = full + scores
+    kept = np.where(c.recompute == 2, 2 * c.d_model / outside, full)
+    return full, np.where(c.recompute == 1, light, kept)
+
+
+def _bytes_a_logit(c: Cases, k: Constants, fused: Flags) -> Column:
+    """An eager loss holds 16-bit logits, 32-bit ones, their softmax and their gradients, of which
+    nanotron's overwrites some; and the last micro-batch's, until the next one's are made."""
+    import numpy as np
+
+    each = np.where(c.stack == "nanotron", k["sharded_logit_bytes"], k["eager_logit_bytes"])
+    each = each + np.where(c.accumulation > 1, k["kept_logit_bytes"], 0) * (c.fused == 0)
+    found: Column = np.where(fused, k["fused_logit_bytes"], each)
+    return found
+
+
+def _of_work(c: Cases) -> Column:
+    """What the samples of a model without a shape leave behind."""
+    import numpy as np
+
+    part = np.select([c.recompute == 2, c.recompute == 1], [0.15, 0.5], 1.0)
+    found: Column = c.micro_batch * part * c.work_kept
+    return found
+
+
+def _stages(
+    c: Cases, k: Constants, fused: Flags, piped: Flags
+) -> tuple[Column, Column, Column | float]:
+    """Layers on the first and on the last stage; and what more, in layers, a micro-batch keeps."""
+    import numpy as np
+
+    even = c.layers / c.pp
+    waiting = np.where(piped & ~fused, k["waiting_layers"], 0)
+    balanced = _balanced(c)
+    if not balanced.any():
+        return even, even, waiting
+    head = np.where(balanced, _head(c), 0)
+    most = even + head / c.pp
+    return np.minimum(most, c.layers), np.maximum(most - head, 0), waiting
+
+
+def _apart(c: Cases, parts: Weights, spread: Column) -> Column | float:
+    """How much more of a layer a device holds when it is sharded, since its experts already lie on
+    different devices, and fewer of those share each."""
+    import numpy as np
+
+    if not (c.ep > 1).any():
+        return 1.0
+    share = parts.experts_held / np.maximum(parts.layer, 1)
+    found: Column = 1 + share * (np.minimum(c.ep, spread) - 1)
+    return found
+
+
+def fit_probability(cases: Cases, use: MemoryUse, constants: Constants) -> Column:
+    """How likely it runs: by how far the peak lies from what can be filled, on a log scale."""
+    import numpy as np
+
+    # A logistic curve with the standard deviation `peak_spread`.
+    scale = constants["peak_spread"] * np.sqrt(3) / np.pi
+    off = np.log(use.peak / usable(cases, constants)) / scale
+    found: Column = np.where(possible(cases), 1 / (1 + np.exp(np.clip(off, -50, 50))), 0)
+    return found
+
+
 def fits(cases: Cases, use: MemoryUse, constants: Constants) -> Flags:
-    """Whether it runs: the memory suffices, and the layout can be laid out."""
-    found: Flags = (use.peak <= cases.memory_gb * GB * constants["usable_memory"]) & possible(cases)
+    """Whether it more likely runs than not: the memory suffices, and it can be laid out."""
+    found: Flags = (use.peak <= usable(cases, constants)) & possible(cases)
+    return found
+
+
+def usable(cases: Cases, constants: Constants) -> Column:
+    """Bytes that can be filled before training fails."""
+    found: Column = cases.memory_gb * (GB * constants["usable_memory"])
     return found
 
 
 def possible(cases: Cases) -> Flags:
-    """Whether every pipeline stage gets a layer.
+    """Whether every pipeline stage gets a layer, and the pipeline can be filled.
 
-    Stages are balanced by work. Where the vocabulary weighs as much as several layers, its stages
-    take their share, and as many stages as layers leave some of them empty.
+    Where stages are balanced by work and the vocabulary weighs as much as several layers, it takes
+    the place of those layers, and so many stages stay empty. One is harmless. Such a pipeline also
+    refuses to start with fewer micro-batches than there are stages after the first.
     """
     import numpy as np
 
     c = cases
+    head = _head(c)
+    crowded = (c.pp * head > 2.5 * (c.layers + head)) | (c.accumulation < c.pp - 1)
+    found: Flags = (c.pp <= np.maximum(c.layers, 1)) & ~(_balanced(c) & crowded)
+    return found
+
+
+def _megatron(c: Cases) -> Flags:
+    found: Flags = (c.stack == "megatron") | (c.stack == "nanotron")
+    return found
+
+
+def _balanced(c: Cases) -> Flags:
+    """Whether the stages of a pipeline are cut by work; Megatron cuts them by layers."""
+    found: Flags = (c.stack == "nanotron") & (c.pp > 1)
+    return found
+
+
+def _head(c: Cases) -> Column:
+    """The work of the vocabulary, in layers."""
+    import numpy as np
+
     layer = c.d_model * (4 * c.d_model + np.where(c.gated > 0, 3, 2) * c.d_ff)
-    heavy = c.vocab * c.d_model > 3 * np.maximum(layer, 1)
-    found: Flags = (c.pp <= np.maximum(c.layers, 1)) & ~((2 * c.pp > c.layers) & (c.pp > 1) & heavy)
+    found: Column = c.vocab * c.d_model / np.maximum(layer, 1)
     return found

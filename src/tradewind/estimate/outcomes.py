@@ -13,23 +13,60 @@ from typing import TYPE_CHECKING, Any
 from tradewind.csvfile import number
 from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate.cases import Cases
+from tradewind.estimate.constants import Constants
 from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of
+from tradewind.estimate.memory import GB, memory_use
+from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
-    from tradewind.estimate.cases import Column
+    from tradewind.estimate.cases import Column, Flags
 
 _LORA_SHARE = 0.004  # of the weights, at rank 8 to 32
 _QUANTISED_BYTES = 0.6  # a weight in 4 bits, with its scales
+_REDUCED_OPTIMIZER_BYTES = 0.25  # kept elsewhere, and applied while going back
+_TORCH = (
+    "foundry", "mosaic", "litgpt", "lightning", "torchtune", "torchtitan", "fsdp", "axolotl",
+    "huggingface", "transformers", "unsloth", "llama-factory", "olmo", "pytorch",
+)  # fmt: skip
+_FUSED_LOSS = ("llm-foundry",)  # eager, but for its kernels and loss
+_DEVICE = ("bigscience",)  # read from the device: with the context and what is cached
+_DECIMAL = ("litgpt", "lightning")  # report peaks in 10**9 bytes, not in 2**30
 
 
 @dataclass(slots=True)
 class Outcomes:
     cases: Cases
     ran: Column  # 1 or 0
-    peak_gb: Column  # 0 where it was not told
+    peak_gb: Column  # of 2**30 bytes; 0 where it was not told
+    whole: Flags  # whether that peak counts all of the device's memory, not only tensors
     sources: list[str]
+    models: list[str]
     unsupported: Counter[str]
     rows: int
+
+    def as_published(self, constants: Constants) -> Column:
+        """The estimated peaks in GB, as they would be told: those of the first device, and of its
+        tensors alone unless the device itself was asked."""
+        import numpy as np
+
+        use = memory_use(self.cases, constants, first_stage=True)
+        found: Column = np.where(self.whole, use.peak, use.allocated()) / GB
+        return found
+
+    def take(self, mask: Any) -> Outcomes:
+        def kept(names: list[str]) -> list[str]:
+            return [name for name, keep in zip(names, mask, strict=True) if keep]
+
+        return Outcomes(
+            self.cases.take(mask),
+            self.ran[mask],
+            self.peak_gb[mask],
+            self.whole[mask],
+            kept(self.sources),
+            kept(self.models),
+            self.unsupported,
+            self.rows,
+        )
 
 
 def read(
@@ -54,8 +91,10 @@ def read(
     return Outcomes(
         Cases.of({name: [case[name] for case in found] for name in found[0]}),
         np.array([row["outcome"] == "ok" for row in kept], dtype=np.float64),
-        np.array([number(row, "peak_mem_gb") or 0 for row in kept]),
+        np.array([_peak(row) for row in kept]),
+        np.array([_has(_words(row), _DEVICE) for row in kept]),
         [row.get("source", "") for row in kept],
+        [row.get("model", "") for row in kept],
         unsupported,
         len(rows),
     )
@@ -66,24 +105,72 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     devices = number(row, "n_gpus") or 1
     whole["gpus_per_node"] = str(min(8, devices))
     whole["dp"] = row.get("dp") or str(devices)
-    words = f"{row.get('source', '')} {row.get('notes', '')} {row.get('stack', '')}".lower()
-    old = row.get("flash_attention", "") in ("0", "0.0")
-    eager = row.get("compile", "") in ("0", "0.0") or "nanotron" in words
-    whole["stack"] = row.get("stack") or (
-        "nanotron" if "nanotron" in words else "megatron-preFA" if old else "megatron"
-    )
+    whole["stack"] = row.get("stack") or _stack(row)
     case = case_of(whole, accelerator, shape)
     case["memory_gb"] = number(row, "accelerator_mem_gb") or case["memory_gb"]
+    words = _words(row)
+    eager = case["stack"] in ("nanotron", "fsdp-eager") and not _has(words, _FUSED_LOSS)
     case |= {"fused": 0 if eager else 1, "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12}
     # Policies of one's own keep or offload little; and what is not told was made to fit.
-    if any(word in row.get("activation_ckpt", "") for word in ("custom", "offload", "unknown")):
+    if _has(row.get("activation_ckpt", ""), ("custom", "offload", "unknown")):
         case["recompute"] = 2
+    if case["experts"]:
+        # Recipes of experts spread them, and compute what is cheap again, as a matter of course.
+        if not row.get("ep"):
+            case["ep"] = min(case["experts"], case["dp"])
+        if not row.get("activation_ckpt"):
+            case["recompute"] = 1
     task = row.get("task", "pretrain")
     if task in ("lora", "qlora"):
         case |= {"trained": _LORA_SHARE, "zero": 0}
         case["weight_bytes"] = _QUANTISED_BYTES if task == "qlora" else 2
-    if "memory-reduced optimizer" in words or "8-bit" in words or "8bit" in words:
-        case["optimizer_bytes"] = 2
-    if task == "sft" and not row.get("sharding") and devices > 1:
-        case |= {"zero": 3, "shard": devices}
+    if task == "sft":
+        case |= _tuning(row, devices, case)
+    if _has(words, ("memory-reduced optimizer", "8-bit", "8bit")):
+        case["optimizer_bytes"] = _REDUCED_OPTIMIZER_BYTES
     return case
+
+
+def _peak(row: Mapping[str, str]) -> float:
+    told = number(row, "peak_mem_gb") or 0
+    return told * 1e9 / GB if _has(_words(row), _DECIMAL) else told
+
+
+def _tuning(row: Mapping[str, str], devices: float, case: Mapping[str, Any]) -> dict[str, float]:
+    """All weights tuned, by a tool that does not say how: in 16 bits throughout, and sharded."""
+    if row.get("sharding"):
+        return {}
+    if devices > 1:
+        return {"zero": 3, "shard": devices, "optimizer_bytes": 4}
+    # Whoever has little room left takes an optimizer that needs little.
+    weights = Weights(Cases.of({**case, "ep": 1}))
+    number_of = float((weights.layer * case["layers"] + weights.embedding)[0])
+    tight = (2 + 2 + 4) * number_of > 0.5 * case["memory_gb"] * GB
+    return {"optimizer_bytes": _REDUCED_OPTIMIZER_BYTES if tight else 4}
+
+
+def _stack(row: Mapping[str, str]) -> str:
+    """Read from the source where the row does not say it, else from how the model is spread."""
+    words = _words(row)
+    tpu = row.get("accelerator", "").upper().startswith("TPU")
+    if "nanotron" in words:
+        return "nanotron"
+    if tpu or _has(words, ("maxtext", "paxml", "tpu-recipes", "jax")):
+        return "xla-tpu" if tpu else "xla-gpu"
+    torch = "fsdp-compile" if row.get("compile", "") in ("1", "1.0") else "fsdp-eager"
+    megatron = "megatron-preFA" if row.get("flash_attention", "") in ("0", "0.0") else "megatron"
+    if _has(words, ("nemo", "megatron", "dgxc", "bigscience", "vtrain", "neox")):
+        return megatron
+    if _has(words, _TORCH):
+        return torch
+    split = (number(row, "tp") or 1) * (number(row, "pp") or 1) > 1
+    return megatron if split or row.get("sharding", "") == "zero1" else torch
+
+
+def _words(row: Mapping[str, str]) -> str:
+    names = ("source", "source_url_or_path", "notes", "stack")
+    return " ".join(row.get(name, "") for name in names).lower()
+
+
+def _has(text: str, words: Sequence[str]) -> bool:
+    return any(word in text for word in words)
