@@ -26,7 +26,7 @@ MAY = {
     "estimate": BASE | {"model"},
     "torch": BASE | {"model"},
     "workload": BASE | {"model", "catalog", "estimate"},
-    "bench": BASE | {"model", "catalog", "estimate"},
+    "bench": BASE | {"model", "catalog", "estimate", "torch"},
     "cli": BASE | {"model", "catalog", "pictures", "estimate", "torch", "bench", "workload"},
     "__main__": {"cli"},
     "__init__": {"catalog", "model", "workload"},

@@ -209,9 +209,9 @@ def test_adapters_are_as_many_as_people_count() -> None:
 
 
 def test_published_speeds_of_other_models() -> None:
-    """ResNet-50 on eight A100: published around 2,500 images a second each."""
+    """ResNet-50 on eight A100: published at 1,400 to 2,700 images a second each."""
     found = answer(question("resnet-50", "A100-80GB", global_batch=2048))
-    assert 1_500 < found.samples_per_s / 8 < 3_000
+    assert 1_300 < found.samples_per_s / 8 < 3_000
     assert found.sample == "image"
 
 

@@ -71,6 +71,7 @@ def test_a_profile_in_half_precision_counts_its_bytes_as_they_are() -> None:
     half = replace(
         PROFILE, dtype="bfloat16", moved_bytes_per_sample=400_000_000,
         saved_bytes_per_sample=45_000_000,
+        peak_bytes_per_sample=PROFILE.peak_bytes_per_sample // 2,
     )  # fmt: skip
     one, two = (answer(Question(model=p, accelerator=chip)) for p in (PROFILE, half))
     assert one.step_s == pytest.approx(two.step_s)

@@ -18,8 +18,11 @@ from tradewind.estimate.memory import memory_use
 from tradewind.estimate.time import step_time
 
 
-def measure(path: Path, *, leave_one_source_out: bool = False) -> dict[str, Any]:
-    """All figures in percent; errors are |predicted/measured − 1| of tokens/s for each device."""
+def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
+    """All figures in percent; errors are |predicted/measured − 1| of tokens/s for each device.
+
+    `leave_out`: each row by constants fitted without its source (`sources`), or model (`models`).
+    """
     import numpy as np
 
     rows = measurements.rows_of(path)
@@ -27,8 +30,9 @@ def measure(path: Path, *, leave_one_source_out: bool = False) -> dict[str, Any]
         raise BadFile(f"{path} has no column tokens_per_s_per_gpu", hint="see docs/measurements.md")
     measured = measurements.read(rows, *finders())
     constants = fitted()
-    if leave_one_source_out:
-        left = left_out.by_source(measured, calibrate.fit(measured))
+    if leave_out:
+        leave = left_out.by_source if leave_out == "sources" else left_out.by_model
+        left = leave(measured, calibrate.fit(measured))
         off, band = left.residuals, widths(kinds(measured.cases), left.familiarity)
     else:
         off, band = calibrate.residuals(measured, constants), half_width(measured.cases)

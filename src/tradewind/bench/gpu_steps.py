@@ -6,18 +6,20 @@ autocast with AdamW on 32-bit weights, is timed over a range of shapes. Needs to
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
 from tradewind.errors import MissingExtra, NotFound
-from tradewind.estimate import hardware
+from tradewind.estimate import columns, hardware
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.memory import GB, memory_use
 from tradewind.estimate.time import step_time
 from tradewind.model import Accelerator
+from tradewind.torch.profile import profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class Step:
 
 
 SHAPES = (
+    Step(16, 2048, 2048, 16, recompute=False, compiled=True),
+    Step(8, 4096, 4096, 4, recompute=False, compiled=True),
+    Step(8, 4096, 4096, 4, recompute=True, compiled=True),
+    Step(4, 8192, 4096, 2, recompute=False, compiled=True),
     *(
         Step(layers, width, sequence, micro, recompute, compiled=False)
         for layers, width, sequence, micro in (
@@ -56,9 +62,6 @@ SHAPES = (
         )
         for recompute in (False, True)
     ),
-    # Compiling takes minutes, so only a few.
-    Step(16, 2048, 2048, 16, recompute=False, compiled=True),
-    Step(8, 4096, 4096, 4, recompute=False, compiled=True),
 )
 
 
@@ -71,8 +74,10 @@ def measure(accelerator: Accelerator, steps: int = 8) -> Iterator[dict[str, Any]
         except torch.cuda.OutOfMemoryError:
             continue
         finally:
+            gc.collect()  # a model is a ring of references; its memory would count as the next's
             torch.cuda.empty_cache()
         time, memory = _estimated(shape, accelerator)
+        by_profile = _profiled(torch, shape, accelerator)
         yield {
             "layers": shape.layers,
             "d_model": shape.d_model,
@@ -86,6 +91,8 @@ def measure(accelerator: Accelerator, steps: int = 8) -> Iterator[dict[str, Any]
             "measured_gb": round(peak / GB, 2),
             "estimated_gb": round(memory / GB, 2),
             "memory_ratio": round(memory / peak, 3),
+            "profile_time_ratio": round(by_profile[0] / seconds, 3),
+            "profile_memory_ratio": round(by_profile[1] / peak, 3),
         }
 
 
@@ -106,10 +113,25 @@ def _torch() -> Any:
     return torch
 
 
+def _common(shape: Step, accelerator: Accelerator) -> dict[str, Any]:
+    return {
+        **hardware.columns(accelerator, "bf16"),
+        "micro_batch": shape.micro_batch,
+        "recompute": 2 if shape.recompute else 0,
+        "network": 50e9,
+        "stack": "fsdp-compile" if shape.compiled else "fsdp-eager",
+        "fused": float(shape.compiled),
+        # PyTorch's mixed precision keeps the weights in 32 bits, and no second copy.
+        "weight_bytes": 4,
+        "optimizer_bytes": 8,
+    }
+
+
 def _estimated(shape: Step, accelerator: Accelerator) -> tuple[float, float]:
-    cases = Cases.of(
-        {
-            **hardware.columns(accelerator, "bf16"),
+    """Seconds and bytes by the shape."""
+    return _foretold(
+        _common(shape, accelerator)
+        | {
             "layers": shape.layers,
             "d_model": shape.d_model,
             "n_heads": shape.heads,
@@ -119,27 +141,43 @@ def _estimated(shape: Step, accelerator: Accelerator) -> tuple[float, float]:
             "gated": 1,
             "vocab": shape.vocab,
             "sequence": shape.sequence,
-            "micro_batch": shape.micro_batch,
-            "recompute": 2 if shape.recompute else 0,
-            "network": 50e9,
-            "stack": "fsdp-compile" if shape.compiled else "fsdp-eager",
-            "fused": float(shape.compiled),
-            # PyTorch's mixed precision keeps the weights in 32 bits, and no second copy.
-            "weight_bytes": 4,
-            "optimizer_bytes": 8,
         }
     )
-    constants = fitted()
+
+
+def _profiled(torch: Any, shape: Step, accelerator: Accelerator) -> tuple[float, float]:
+    """Seconds and bytes by what `tradewind profile` counts of the very module that was timed."""
+    whole = replace(shape, recompute=False, compiled=False)
+
+    def factory() -> Any:
+        module = _decoder(torch, whole)
+        tokens = torch.zeros(1, shape.sequence, dtype=torch.long)
+
+        def loss(logits: Any) -> Any:
+            flat = logits.flatten(0, 1).float()
+            return torch.nn.functional.cross_entropy(flat, torch.zeros_like(flat[:, 0]).long())
+
+        return module, (tokens,), loss
+
+    counted = profile(factory, dtype="bf16", name="decoder")
+    work = columns.of_profile(counted, fused=shape.compiled)
+    return _foretold({**work, "sequence": 1, **_common(shape, accelerator)})
+
+
+def _foretold(case: dict[str, Any]) -> tuple[float, float]:
+    cases, constants = Cases.of(case), fitted()
     use = memory_use(cases, constants)
-    # What is measured: tensors and the context, without the gaps between them.
-    memory = float((use.allocated() + use.context)[0])
-    return float(step_time(cases, constants).step[0]), memory
+    held = use.allocated() + use.context
+    return float(step_time(cases, constants).step[0]), float(held[0])
 
 
 def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
     torch.compiler.reset()
     model = _decoder(torch, shape).cuda()
-    forward = torch.compile(model) if shape.compiled else model
+    if shape.compiled:  # block by block, as is usual: the first one's code serves all others
+        for block in model.blocks:
+            block.compile()
+    loss_of = torch.compile(_loss(torch)) if shape.compiled else _loss(torch)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     size = (shape.micro_batch, shape.sequence)
     tokens = torch.randint(shape.vocab, size, device="cuda")
@@ -149,8 +187,7 @@ def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         with torch.autocast("cuda", torch.bfloat16):
-            logits = forward(tokens)
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens.flatten())
+            loss = loss_of(model(tokens), tokens)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
@@ -163,6 +200,13 @@ def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
     reserved = torch.cuda.memory_reserved()
     context = total - free - reserved
     return median(taken), float(torch.cuda.max_memory_allocated() + context)
+
+
+def _loss(torch: Any) -> Any:
+    def loss(logits: Any, tokens: Any) -> Any:
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens.flatten())
+
+    return loss
 
 
 def _decoder(torch: Any, shape: Step) -> Any:

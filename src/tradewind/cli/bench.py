@@ -92,9 +92,20 @@ _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz
 @click.option(
     "--leave-one-source-out", is_flag=True, help="Fit without each source in turn, and score it."
 )
+@click.option(
+    "--leave-models-out",
+    is_flag=True,
+    help="Refit without each dozenth of the models, and score their rows.",
+)
 @click.option("--speed", is_flag=True, help="Estimates a second instead.")
 @_json
-def estimate(data: str | None, leave_one_source_out: bool, speed: bool, as_json: bool) -> None:
+def estimate(
+    data: str | None,
+    leave_one_source_out: bool,
+    leave_models_out: bool,
+    speed: bool,
+    as_json: bool,
+) -> None:
     """How near the estimates of speed come to measured training runs."""
     from tradewind.bench import estimate as bench
 
@@ -103,7 +114,8 @@ def estimate(data: str | None, leave_one_source_out: bool, speed: bool, as_json:
     else:
         path = _needed(data)
         with render.busy("estimating"):
-            found = bench.measure(path, leave_one_source_out=leave_one_source_out)
+            out = "sources" if leave_one_source_out else "models" if leave_models_out else None
+            found = bench.measure(path, leave_out=out)
     _figures(found, as_json)
 
 

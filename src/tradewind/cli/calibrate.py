@@ -14,12 +14,16 @@ from tradewind.cli import render
 
 @click.command("calibrate")
 @click.option(
-    "--data", required=True, metavar="FILE", help="Measurements of throughput, CSV or CSV.gz."
+    "--data",
+    required=True,
+    multiple=True,
+    metavar="FILE",
+    help="Measurements of throughput, CSV or CSV.gz. May be given several times.",
 )
 @click.option("--memory", metavar="FILE", help="Outcomes of memory, CSV or CSV.gz.")
 @click.option("--other", metavar="FILE", help="Samples/s of other models, CSV or CSV.gz.")
 @click.option("--out", required=True, metavar="FILE", help="Where to write the calibration, JSON.")
-def command(data: str, memory: str | None, other: str | None, out: str) -> None:
+def command(data: tuple[str, ...], memory: str | None, other: str | None, out: str) -> None:
     """Refit the constants of the estimator, and the error bands, to measurements.
 
     Every constant is held to its prior, so that accelerators and stacks with few rows stay near
@@ -31,7 +35,8 @@ def command(data: str, memory: str | None, other: str | None, out: str) -> None:
 
     find = finders()
     with render.busy("fitting"):
-        measured = measurements.read(measurements.rows_of(Path(data)), *find)
+        rows = [row for path in data for row in measurements.rows_of(Path(path))]
+        measured = measurements.read(rows, *find)
         values = dict(calibrate.fit(measured).values)
         if memory:
             values |= calibrate.fit_memory(outcomes.read(measurements.rows_of(Path(memory)), *find))

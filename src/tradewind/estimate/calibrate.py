@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 SOURCE_POWER = 0.45  # rows of a source of n count n**-0.45 each
 HOLD = 0.3  # weight of the priors
 SHARPEN_HOLD = 0.1  # and of the published fit, against a user's own points
+_FAR = 8  # spreads from the prior: what a solver tries beyond is no number
 _STEP = 1e-6  # of a logarithm, for slopes
 SOFT = 0.05  # residuals beyond this count linearly
 
@@ -74,7 +75,8 @@ def _solve(
     weights = _weights(measured.sources)
 
     def constants(point: Vector) -> Constants:
-        moved = dict(zip(names, np.exp(point).tolist(), strict=True))
+        near = np.clip(point, centre - _FAR * spread, centre + _FAR * spread)
+        moved = dict(zip(names, np.exp(near).tolist(), strict=True))
         return Constants({**middle, **moved})
 
     def cost(point: Vector) -> Vector:

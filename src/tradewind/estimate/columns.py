@@ -13,10 +13,10 @@ Model = Shape | Work | Profile
 
 # A profile counts FLOPs without an efficiency and bytes as if no kernel were fused. These bring it
 # to what the same model gives by its shape (transformers) or by its measurements (ResNet-50).
-_CONVOLUTION = 0.8  # rate of a convolution against that of a plain matrix product
+_CONVOLUTION = 0.55  # rate of a convolution against that of a plain matrix product
 _ATTENTION = 0.9  # of fused attention, counted without the half that a causal mask saves
 _FUSED_BYTES, _EAGER_BYTES = 0.4, 0.6  # of the bytes counted, caches included
-_CONVOLUTION_BYTES = 0.7  # and so much more where all is convolution, whose norms do not fuse
+_CONVOLUTION_BYTES = 1.1  # and so much more where all is convolution, whose norms do not fuse
 _FUSED_KEPT, _EAGER_KEPT = 0.85, 1.15  # of the activations counted
 _LAUNCH = 1e-4  # seconds for each block of layers, what the work hides left out
 _SIZES = {"float64": 8, "float32": 4}  # others are 2
@@ -98,6 +98,7 @@ def of_profile(profile: Profile, *, fused: bool) -> dict[str, float]:
         + profile.attention_flops_per_sample / _ATTENTION
         + profile.convolution_flops_per_sample / _CONVOLUTION
     )
+    passing = max(profile.peak_bytes_per_sample - profile.saved_bytes_per_sample, 0)
     moved, kept = (_FUSED_BYTES, _FUSED_KEPT) if fused else (_EAGER_BYTES, _EAGER_KEPT)
     convolved = profile.convolution_flops_per_sample / max(profile.flops_per_sample, 1)
     moved += _CONVOLUTION_BYTES * convolved
@@ -107,6 +108,8 @@ def of_profile(profile: Profile, *, fused: bool) -> dict[str, float]:
         "work_matrix": flops,
         "work_bytes": moved * narrower * profile.moved_bytes_per_sample,
         "work_kept": kept * narrower * profile.saved_bytes_per_sample,
+        # A loss makes copies of logits that nobody keeps; fused kernels make fewer.
+        "work_passing": narrower * passing * (0.4 if fused else 1.0),
         "work_launch": _LAUNCH * len(profile.layers),
         "trained": profile.trainable_parameters / max(profile.parameters, 1) or 1,
     }

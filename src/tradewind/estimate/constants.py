@@ -59,6 +59,8 @@ PRIORS: dict[str, Prior] = {
     "optimizer_bytes": Prior(22, 0.5, "bytes", "moved for each parameter by the optimizer"),
     "launch_overlap": Prior(3, 0.4, "power", "how well launching hides behind the work"),
     "fixed": Prior(5e-3, 1.0, "s", "a step of nothing"),
+    "again": Prior(0.85, 0.15, "× forward", "a forward pass that is computed again"),
+    "crowding": Prior(0.08, 0.5, "", "slower for sharing the chip with collectives"),
     "straggling": Prior(0.01, 0.8, "", "slower with every doubling of the nodes"),
     "block_scales": Prior(1.0, 0.2, "", "mxfp8 against fp8"),
 }

@@ -188,7 +188,7 @@ def _of_work(c: Cases) -> Column:
     import numpy as np
 
     part = np.select([c.recompute == 2, c.recompute == 1], [0.15, 0.5], 1.0)
-    found: Column = c.micro_batch * part * c.work_kept
+    found: Column = c.micro_batch * (part * c.work_kept + c.work_passing)
     return found
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
+_SHARES = (0.4, 0.4, 0.1, 0.02)  # of a sample's time, before anything was measured
+_HOLD = 0.03  # how much that counts against a row
 COEFFICIENTS = ("flops", "bytes", "launch", "traffic")
 # Of what a training step of a measured model takes beyond three forward passes at the peak.
 _UNMEASURED = {"flops": 3 / 0.3, "bytes": 3.0, "launch": 5e-3, "traffic": 0.0}
@@ -102,28 +104,43 @@ def _batch(text: str, *, low: bool) -> float | None:
 
 
 def fit(samples: Samples) -> dict[str, dict[str, float]]:
-    """Coefficients by model: least relative error, odd rows weighing less and less."""
+    """Coefficients by model: least error in the logarithm, odd rows weighing less.
+
+    Where seconds a sample differ a hundredfold, a relative error would rather be far too fast than
+    a little too slow.
+    """
     import numpy as np
 
-    nnls = solvers.optimize().nnls
-    found: dict[str, dict[str, float]] = {}
     names = np.array(samples.models)
+    found: dict[str, dict[str, float]] = {}
     for name in sorted(set(samples.models)):
         mine = names == name
-        # Relative error is linear in the coefficients once each row is divided by its seconds.
-        scaled = samples.terms[mine] / samples.seconds[mine, None]
-        size = np.maximum(scaled.max(axis=0), 1e-300)
-        weight = np.ones(len(scaled))
-        solution = np.zeros(4)
-        for _ in range(6):
-            # A little of each term is expected: what a model's rows cannot tell apart is shared.
-            left = np.vstack([scaled / size * weight[:, None], 0.03 * np.eye(4)])
-            right = np.concatenate([weight, 0.03 * np.array([0.4, 0.4, 0.05, 0.02])])
-            solution = nnls(left, right)[0] / size
-            off = np.abs(scaled @ solution - 1)
-            weight = 1 / np.sqrt(np.maximum(off, 0.05))
+        solution = _fit(samples.terms[mine], np.log(samples.seconds[mine]))
         found[name] = {c: float(f"{v:.6g}") for c, v in zip(COEFFICIENTS, solution, strict=True)}
     return found
+
+
+def _fit(terms: Vector, logarithms: Vector) -> Vector:
+    import numpy as np
+
+    least_squares = solvers.optimize().least_squares
+    # What no row speaks of, such as the launches where no batch was told, costs nothing.
+    spoken = terms.max(axis=0) > 0
+    usual = np.exp(np.median(logarithms)) / np.median(terms[:, spoken], axis=0).clip(
+        terms[:, spoken].max(axis=0) * 1e-3
+    )
+    # A little of each term is expected: what a model's rows cannot tell apart is shared.
+    centre = np.log(usual * np.array(_SHARES)[spoken])
+
+    def cost(point: Vector) -> Vector:
+        seconds = terms[:, spoken] @ np.exp(point)
+        held: Vector = _HOLD * (point - centre)
+        return np.concatenate([np.log(seconds) - logarithms, held])
+
+    solved: Any = least_squares(cost, centre, loss="soft_l1", f_scale=0.1, max_nfev=200)
+    solution = np.zeros(len(spoken))
+    solution[spoken] = np.exp(solved.x)
+    return solution
 
 
 def predict(

@@ -61,7 +61,7 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     backward = (1 + step.trained) * matrix + 2.5 * attention
     backward = backward + k["backward_elementwise"] * elementwise
     backward = backward + tensor + 2 * context + expert
-    again = np.where(c.recompute == 2, forward, 0)
+    again = np.where(c.recompute == 2, k["again"] * forward, 0)
     again = again + np.where(c.recompute == 1, attention + 0.3 * elementwise, 0)
     launches = step.launches() * (3 + (c.recompute == 2)) * np.where(c.trained < 1, 2, 1)
     worked = (forward + backward + again) * np.where(c.hybrid > 0, k["hybrid_layer"], 1)
@@ -79,7 +79,9 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     hop = step.hop()
     turns = c.accumulation + (c.pp - 1) / c.vp
     data, optimizer = step.data(), step.optimizer()
-    straggling = 1 + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
+    # Collectives take their share of the chip even where they hide, and the slowest is waited for.
+    straggling = 1 + np.where(c.devices > 1, k["crowding"], 0)
+    straggling = straggling + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
     total = (turns * (micro + hop) + data + optimizer + k["fixed"]) * straggling
 
     times = turns * stage

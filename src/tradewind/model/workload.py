@@ -37,7 +37,7 @@ STACKS = (
 OPTIMIZERS = (
     "adamw", "adam", "adamw-8bit", "adafactor", "lamb", "lion", "muon", "sgd", "sgd-momentum",
 )  # fmt: skip
-SHARDINGS = ("none", "zero1", "zero2", "zero3")
+SHARDINGS = ("none", "zero1", "zero2", "zero3", "hybrid")
 RECOMPUTES = ("none", "selective", "full")
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 """Also a label at every cloud, so no capitals and no blanks."""
