@@ -59,7 +59,7 @@ class Account:
         return [
             f"{self.origin} line {scope.line}: match fits no offer"
             for scope in scopes
-            if not _rows(table, scope)
+            if not rows_of(table, scope)
         ]
 
     def applied(self, table: OfferTable, today: date) -> OfferTable:
@@ -69,7 +69,7 @@ class Account:
                 table = self._discounted(table, discount, today)
         for reservation in self.reservations:
             if (reservation.start or today) <= today <= (reservation.until or today):
-                rows = _rows(table, reservation.scope)
+                rows = rows_of(table, reservation.scope)
                 source = f"{self.origin}: {reservation.machines} reserved"
                 held = dict.fromkeys(rows, (reservation.price, today.isoformat(), source))
                 table = table.repriced("held", held)
@@ -84,7 +84,7 @@ class Account:
         # a negotiated price brings no retired machine back.
         sold = [
             row
-            for row in _rows(table, discount.scope)
+            for row in rows_of(table, discount.scope)
             if base.micros[row] is not None and not base.mark[row]
         ]
         changes: dict[int, tuple[int, str, str]] = {}
@@ -117,7 +117,7 @@ class Account:
         """A price that the quota leaves no room for is marked, like any that cannot be had."""
         counts = table.columns["accelerator_count"]
         reasons = {}
-        for row in _rows(table, quota.scope):
+        for row in rows_of(table, quota.scope):
             if quota.machines == 0:
                 reasons[row] = f"quota: {self.origin} allows none"
             elif quota.accelerators is not None and counts[row] > quota.accelerators:
@@ -130,7 +130,7 @@ class Account:
         return table
 
 
-def _rows(table: OfferTable, scope: Scope) -> Sequence[int]:
+def rows_of(table: OfferTable, scope: Scope) -> Sequence[int]:
     query = Query(
         accelerators=frozenset(scope.accelerators) if scope.accelerators else None,
         count=scope.count,

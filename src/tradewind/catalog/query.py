@@ -187,10 +187,10 @@ def _cheapest(table: OfferTable, query: Query, today: date) -> tuple[list[float]
     key = (query.markets, query.fresh_within_days, query.include_marked, today)
     if key not in table.memo:
         first, *others = _groups(table, query) or [""]
-        best = _usable(table, first, query, today) if first else [NOTHING] * len(table)
+        best = usable_prices(table, first, query, today) if first else [NOTHING] * len(table)
         group_of = [first] * len(table)
         for group in others:
-            usable = _usable(table, group, query, today)
+            usable = usable_prices(table, group, query, today)
             pairs = enumerate(zip(usable, best, strict=True))
             for row in [row for row, (new, old) in pairs if new < old]:
                 best[row], group_of[row] = usable[row], group
@@ -199,7 +199,7 @@ def _cheapest(table: OfferTable, query: Query, today: date) -> tuple[list[float]
     return remembered
 
 
-def _usable(table: OfferTable, group: str, query: Query, today: date) -> list[float]:
+def usable_prices(table: OfferTable, group: str, query: Query, today: date) -> list[float]:
     """Each row's price in that group, NOTHING where there is none or it is in doubt."""
     columns = table.prices[group]
     prices = [NOTHING if m is None else m for m in columns.micros]

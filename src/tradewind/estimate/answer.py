@@ -132,26 +132,7 @@ def answer(question: Question, constants: Constants | None = None) -> Answer:
 
 def cases(q: Question, ways: Sequence[Layout]) -> Cases:
     """The question's columns, one entry a layout."""
-    software = q.software
-    fused = stacks.fused(software)
-    precision = q.kind_of_number
-    found: dict[str, Any] = {**columns.of_model(q.model, fused=fused)}
-    found |= hardware.columns(q.accelerator, precision)
-    found["domain"] = hardware.domain(q.accelerator, q.per_node)
-    gbps = q.network_gbps or network_gbps(found["generation"])
-    weight_bytes = 4.0 if precision == "fp32" else 2.0
-    if q.lora is not None and isinstance(q.model, Shape):
-        found["trained"] = min(lora.trained_share(q.model, q.lora), 1.0)
-        weight_bytes = lora.QUANTISED_BYTES if q.quantised else weight_bytes
-    found |= {
-        "network": gbps * 1e9 / 8,
-        "sequence": q.length,
-        "stack": software,
-        "fused": float(fused),
-        "flash": float(q.flash),
-        "weight_bytes": weight_bytes,
-        "value_bytes": 4.0 if precision == "fp32" else 2.0,
-        "optimizer_bytes": state_bytes(q.optimizer, weight_bytes=weight_bytes),
+    found = columns_of(q) | {
         "zero": [SHARDINGS[way.sharding] for way in ways],
         "recompute": [RECOMPUTES[way.recompute] for way in ways],
     }
@@ -160,9 +141,38 @@ def cases(q: Question, ways: Sequence[Layout]) -> Cases:
     return Cases.of(found)
 
 
+def columns_of(q: Question) -> dict[str, Any]:
+    """What the question decides, whatever the layout."""
+    software = q.software
+    fused = stacks.fused(software)
+    precision = q.kind_of_number
+    found: dict[str, Any] = {**columns.of_model(q.model, fused=fused)}
+    found |= hardware.columns(q.accelerator, precision)
+    found["domain"] = hardware.domain(q.accelerator, q.per_node)
+    gbps = q.network_gbps or network_gbps(found["generation"])
+    weight_bytes = 4.0 if precision == "fp32" else 2.0
+    found.setdefault("trained", 1.0)
+    if q.lora is not None and isinstance(q.model, Shape):
+        found["trained"] = min(lora.trained_share(q.model, q.lora), 1.0)
+        weight_bytes = lora.QUANTISED_BYTES if q.quantised else weight_bytes
+    return found | {
+        "network": gbps * 1e9 / 8,
+        "sequence": q.length,
+        "stack": software,
+        "fused": float(fused),
+        "flash": float(q.flash),
+        "weight_bytes": weight_bytes,
+        "value_bytes": 4.0 if precision == "fp32" else 2.0,
+        "optimizer_bytes": state_bytes(q.optimizer, weight_bytes=weight_bytes),
+    }
+
+
 def _band(q: Question, case: Cases) -> tuple[float, str]:
-    """Half of it, in the logarithm, and what decides it."""
-    width, why = float(half_width(case)[0]), reason(kinds(case)[0])
+    return band_of(q, float(half_width(case)[0]), reason(kinds(case)[0]))
+
+
+def band_of(q: Question, width: float, why: str) -> tuple[float, str]:
+    """Half of the band, in the logarithm, and what decides it; at least what the evidence says."""
     if isinstance(q.model, Shape):
         judged = {"lora": "LoRA was not measured"} if q.lora is not None else {}
     elif isinstance(q.model, Work):

@@ -121,17 +121,19 @@ class Cases:
         missing = [name for name, value in filled.items() if value is None]
         if missing:
             raise InvalidValue(f"cases need {missing[0]!r}")
-        arrays = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v)) for v in filled.values()))
-        made = dict(zip(filled, arrays, strict=True))
-        for name in filled:
-            kind = str if name in ("generation", "chip", "stack") else np.float64
-            made[name] = made[name].astype(kind)
-        return cls(**made)
+        arrays = {}
+        for name, value in filled.items():
+            kind = str if name in _WORDS else np.float64
+            arrays[name] = np.atleast_1d(np.asarray(value, dtype=kind))
+        size = np.broadcast_shapes(*(array.shape for array in arrays.values()))
+        # A single value is not copied for every case.
+        return cls(**{name: np.broadcast_to(array, size) for name, array in arrays.items()})
 
     def take(self, mask: Any) -> Cases:
         return Cases(**{f.name: getattr(self, f.name)[mask] for f in fields(self)})
 
 
+_WORDS = ("generation", "chip", "stack")
 # None: must be said.
 _USUAL: dict[str, Any] = {
     "layers": None, "d_model": None, "n_heads": None, "n_kv_heads": None, "head_dim": None,

@@ -50,18 +50,22 @@ class Layout:
         return f"{', '.join(degrees)}; recompute {self.recompute}"
 
 
-def layouts(q: Question) -> list[Layout]:
-    """Raises InvalidValue, with what is legal, where there is none."""
+def layouts(q: Question, coarse: float = 1.2) -> list[Layout]:
+    """Raises InvalidValue, with what is legal, where there is none.
+
+    Degrees and micro-batches that are tried lie a factor `coarse` apart. Those that differ in recompute alone
+    come after one another, the least first.
+    """
     found: list[Layout] = []
     units: set[int] = set()  # of what the global batch would have to be a multiple
     recomputes = [q.recompute] if q.recompute else list(RECOMPUTES)
-    for tp, pp, cp in _splits(q):
+    for tp, pp, cp in _splits(q, coarse):
         dp = q.devices // (tp * pp * cp)
         units.add(dp * (q.micro_batch or 1))
         if q.batch % dp:
             continue
         each = q.batch // dp
-        micros = _micro_batches(q, each)
+        micros = _micro_batches(q, each, coarse)
         for micro, ep, (sharding, shard), recompute in product(
             micros, _expert_degrees(q, dp), _shardings(q, dp, tp, pp, cp), recomputes
         ):
@@ -75,7 +79,7 @@ def layouts(q: Question) -> list[Layout]:
     return found
 
 
-def _splits(q: Question) -> Iterator[tuple[int, int, int]]:
+def _splits(q: Question, coarse: float) -> Iterator[tuple[int, int, int]]:
     """Degrees (tp, pp, cp) that divide the devices."""
     shape = q.model
     if not isinstance(shape, Shape):
@@ -88,21 +92,27 @@ def _splits(q: Question) -> Iterator[tuple[int, int, int]]:
     cps = [q.cp] if q.cp else [1]
     if not q.cp and q.length >= _LONG:
         cps = [n for n in divisors(gcd(q.length, q.devices)) if q.length // n >= _LONG // 8]
-    for tp, pp, cp in product(tps, pps, cps):
+    thin = (_thinned(degrees, coarse) for degrees in (tps, pps, cps))
+    for tp, pp, cp in product(*thin):
         if not q.devices % (tp * pp * cp):
             yield tp, pp, cp
 
 
-def _micro_batches(q: Question, each: int) -> list[int]:
-    """Divisors of what a replica gets, each a fifth larger than the one before."""
+def _micro_batches(q: Question, each: int, coarse: float) -> list[int]:
+    """Divisors of what a replica gets."""
     if q.micro_batch:
         return [q.micro_batch] if not each % q.micro_batch else []
     most = max(64, _MOST_TOKENS // q.length) if isinstance(q.model, Shape) else _MOST_SAMPLES
     if q.sample == "token":
         most = _MOST_TOKENS
-    found = [1]
-    for n in divisors(each):
-        if 1.2 * found[-1] <= n <= most:
+    return _thinned([n for n in divisors(each) if n <= most], coarse)
+
+
+def _thinned(numbers: list[int], coarse: float) -> list[int]:
+    """Those that are at least so many times the one before; the first is always among them."""
+    found = numbers[:1]
+    for n in numbers:
+        if n >= coarse * found[-1]:
             found.append(n)
     return found
 

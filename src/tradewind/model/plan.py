@@ -1,0 +1,117 @@
+"""A way to finish a workload: where, on what, how, and what it will take. Plain frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradewind.model.workload import Workload
+    from tradewind.units import Micros
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Hours are wall-clock from the start, money is micro-dollars; `_low` and `_high` are the 80 %
+    band. Machine-hours are of each of `nodes` machines."""
+
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    accelerator: str
+    accelerator_count: int  # in one machine
+    nodes: int
+    own: bool
+    markets: tuple[str, ...]
+    """What is held: `on_demand`, `spot`, `reserved` (capacity that you hold already), or spot with
+    on-demand where the deadline asks for it."""
+    layout: dict[str, Any]
+    """Degrees of parallelism, micro-batch, sharding, recompute; empty for work by measurement."""
+    layout_words: str
+    precision: str
+    stack: str
+    samples_per_s: float
+    memory_gb: float  # peak of the fullest accelerator
+    capacity_gb: float
+    hours: float
+    hours_low: float
+    hours_high: float
+    cost: Micros
+    cost_low: Micros
+    cost_high: Micros
+    chance: float
+    """That it fits and, where there is a deadline, is met."""
+    work_hours: float
+    """Of the work alone, on machines that are never taken."""
+    startup_hours: float
+    on_demand_hours: float
+    spot_hours: float
+    interruptions: float
+    checkpoint_every_s: int
+    checkpoint_bytes: int
+    costs: dict[str, int]
+    """Micro-dollars by what they are for: on_demand, spot, reserved, egress, storage."""
+    price_hour: dict[str, int]
+    """Of one machine, by market."""
+    price_as_of: str
+    price_source: str
+    band: str
+    """Why the estimate's range is as wide as it is."""
+
+    @property
+    def accelerators(self) -> int:
+        return self.accelerator_count * self.nodes
+
+    @property
+    def place(self) -> str:
+        return f"{self.provider}/{self.zone or self.region}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loser:
+    """A type of machine that is not in the best plan, and why: the best that it could do."""
+
+    provider: str
+    instance_type: str
+    accelerator: str
+    accelerator_count: float
+    kind: str
+    """memory, time, money, price, limits, quota, layout, chip, dominated"""
+    why: str
+    hours: float | None = None
+    cost: Micros | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """What one limit would have to be, all others kept, and what the work would then cost."""
+
+    limit: str
+    why: str
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plans:
+    workload: Workload
+    made_at: datetime
+    deadline_hours: float | None
+    best: Plan | None
+    """The cheapest that keeps every limit; None where nothing does."""
+    plans: tuple[Plan, ...]
+    """The cheapest few that keep every limit, each of another kind of machine."""
+    front: tuple[Plan, ...]
+    """Of all that keep every limit but deadline and budget: none is both faster and cheaper."""
+    others: tuple[Plan, ...]
+    """More of the same, for a closer look: the cheapest of every type and number of machines."""
+    losers: tuple[Loser, ...]
+    relaxations: tuple[Relaxation, ...]
+    candidates: int
+    """Ways that were weighed: offers × machines × markets."""
+    layouts: int
+    offers: int
+    notes: tuple[str, ...]
+    prices_from: str
+    prices_until: str
