@@ -26,10 +26,13 @@ MAY = {
     "estimate": BASE | {"model"},
     "torch": BASE | {"model"},
     "workload": BASE | {"model", "catalog", "estimate"},
-    "bench": BASE | {"model", "catalog", "estimate", "torch"},
-    "cli": BASE | {"model", "catalog", "pictures", "estimate", "torch", "bench", "workload"},
+    "policy": BASE | {"model"},
+    "plan": BASE | {"model", "catalog", "estimate", "policy"},
+    "bench": BASE | {"model", "catalog", "estimate", "torch", "plan", "workload"},
+    "cli": BASE
+    | {"model", "catalog", "pictures", "estimate", "torch", "bench", "workload", "plan"},
     "__main__": {"cli"},
-    "__init__": {"catalog", "model", "workload"},
+    "__init__": {"catalog", "model", "workload", "plan"},
 }  # type: dict[str, set[str]]
 
 # Pure rooms read no clock and touch no file: not even through the base.

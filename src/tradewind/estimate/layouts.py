@@ -53,8 +53,8 @@ class Layout:
 def layouts(q: Question, coarse: float = 1.2) -> list[Layout]:
     """Raises InvalidValue, with what is legal, where there is none.
 
-    Degrees and micro-batches that are tried lie a factor `coarse` apart. Those that differ in recompute alone
-    come after one another, the least first.
+    Degrees and micro-batches that are tried lie a factor `coarse` apart. Those that differ in
+    recompute alone come after one another, the least first.
     """
     found: list[Layout] = []
     units: set[int] = set()  # of what the global batch would have to be a multiple

@@ -8,7 +8,7 @@ from that.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,17 +67,24 @@ def by_chip(measured: Measurements, start: Constants) -> LeftOut:
 
 def bands(measured: Measurements, left_out: Sequence[LeftOut]) -> dict[str, Any]:
     """Half-widths, in the logarithm, that hold four fifths of the rows: of each class, and of each
-    kind that was measured much."""
-    classes: dict[str, list[float]] = defaultdict(list)
-    own: dict[Kind, list[float]] = defaultdict(list)
+    kind that was measured much.
+
+    Of what was never measured together, a source with many rows counts less a row: one that is the
+    only one of its stack would otherwise speak for all that nobody has seen.
+    """
+    classes: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    own: dict[Kind, list[tuple[float, float]]] = defaultdict(list)
     for part in left_out:
-        sizes = [abs(float(off)) for off in part.residuals]
-        for size, familiar, kind in zip(
-            sizes, part.familiarity, kinds(measured.cases), strict=True
-        ):
-            classes[familiar].append(size)
+        number = Counter(zip(measured.sources, part.familiarity, strict=True))
+        rows = zip(
+            part.residuals, part.familiarity, kinds(measured.cases), measured.sources, strict=True
+        )
+        for off, familiar, kind, source in rows:
+            few = familiar in ("kin", "new")
+            weight = number[source, familiar] ** -0.5 if few else 1.0
+            classes[familiar].append((abs(float(off)), weight))
             if familiar == "measured":
-                own[kind].append(size)
+                own[kind].append((abs(float(off)), 1.0))
     found: dict[str, Any] = {}
     width = 0.0
     for name in CLASSES:
@@ -98,7 +105,11 @@ def _between(own: float, common: float, rows: int) -> float:
     return float(own**share * common ** (1 - share))
 
 
-def _four_fifths(sizes: Sequence[float]) -> float:
+def _four_fifths(rows: Sequence[tuple[float, float]]) -> float:
+    """The weighted quantile."""
     import numpy as np
 
-    return float(np.quantile(sizes, 0.8))
+    sizes, weights = (np.array(column) for column in zip(*rows, strict=True))
+    order = np.argsort(sizes)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(sizes[order][np.searchsorted(reached, 0.8)])

@@ -1,0 +1,275 @@
+"""From a workload to plans: search, choose, explain. What `tradewind.plan` and the command call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from tradewind import clock
+from tradewind.errors import InvalidValue
+from tradewind.estimate import models
+from tradewind.estimate.constants import Constants, fitted
+from tradewind.model import Workload
+from tradewind.model.plan import Plan, Plans, Relaxation
+from tradewind.plan import choose, why
+from tradewind.plan.goods import goods
+from tradewind.plan.rates import Rates
+from tradewind.plan.search import MODES, NODES, USUAL_NODES, Search, search
+from tradewind.units import Micros, format_money
+
+if TYPE_CHECKING:
+    from tradewind.catalog import Catalog
+    from tradewind.estimate.columns import Model
+
+SHOWN = 8
+
+
+class Planner:
+    """One workload over one catalog at one moment."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        catalog: Catalog,
+        *,
+        now: datetime,
+        constants: Constants | None = None,
+    ) -> None:
+        self.workload, self.catalog, self.now = workload, catalog, now
+        self.constants = constants or fitted()
+        self.rates = Rates.of(catalog.rates)
+        self.model = _model(workload)
+        deadline = workload.limits.deadline_at(now)
+        self.deadline_s = (deadline - now).total_seconds() if deadline else inf
+        if self.deadline_s <= 0:
+            raise InvalidValue(f"the deadline, {deadline}, is past", hint="give a later one")
+
+    def plans(self, *, explain: bool = True) -> Plans:
+        workload = self.workload
+        found = self._search(workload)
+        deadline_h = self.deadline_s / 3600
+        right = choose.kept(found.found, workload.limits, deadline_h)
+        order = choose.ranked(found.found, right.all)
+        best = int(order[0]) if len(order) else None
+        few = choose.of_other_kinds(found.found, found.goods, order, SHOWN)
+        front = choose.front(found.found)
+        others = choose.for_a_closer_look(found.found, found.goods)
+        dates = _dates(self.catalog, found, [*few, *front, *others])
+        return Plans(
+            workload=workload,
+            made_at=self.now,
+            deadline_hours=None if self.deadline_s == inf else deadline_h,
+            best=None if best is None else self._plan(found, best),
+            plans=tuple(self._plan(found, i) for i in few),
+            front=tuple(self._plan(found, i) for i in front),
+            others=tuple(self._plan(found, i) for i in others),
+            losers=tuple(
+                why.losers(found, self.catalog, workload.limits, right, best, deadline_h)
+                if explain
+                else ()
+            ),
+            relaxations=() if best is not None else tuple(self._relaxations(found, right)),
+            candidates=len(found.found),
+            layouts=found.speeds.considered,
+            offers=len(found.goods.rows),
+            notes=tuple(self._notes(found)),
+            prices_from=dates[0] if dates else "",
+            prices_until=dates[-1] if dates else "",
+        )
+
+    def _search(self, workload: Workload) -> Search:
+        shelf = goods(self.catalog, workload.limits, self.now.date())
+        return search(
+            workload,
+            self.model,
+            shelf,
+            self.catalog.accelerators,
+            self.rates,
+            self.constants,
+            self.deadline_s,
+        )
+
+    # -- what one limit would have to be ------------------------------------------------------
+
+    def _relaxations(self, found: Search, right: choose.Kept) -> list[Relaxation]:
+        import numpy as np
+
+        candidates, limits = found.found, self.workload.limits
+        given: list[Relaxation] = []
+        if np.isfinite(self.deadline_s) and right.budget.any():
+            # The soonest, and the cheapest at all.
+            at = np.flatnonzero(right.budget & (candidates.chance >= 0))
+            needed = candidates.hours_high[at]
+            soonest = int(at[np.lexsort((candidates.cost[at], needed))[0]])
+            given.append(
+                Relaxation(
+                    limit="deadline",
+                    why=f"with {_hours(float(candidates.hours_high[soonest]))} instead of "
+                    f"{_hours(self.deadline_s / 3600)}",
+                    plan=self._plan(found, soonest),
+                )
+            )
+        if limits.budget is not None and right.deadline.any():
+            cheapest = int(choose.ranked(candidates, right.deadline)[0])
+            times = candidates.cost[cheapest] / limits.budget
+            given.append(
+                Relaxation(
+                    limit="budget",
+                    why=f"with {times:.1f}× the budget",
+                    plan=self._plan(found, cheapest),
+                )
+            )
+        for name, words, change in _LIFTED:
+            if getattr(limits, name) is None:
+                continue
+            lifted = self._lifted(change)
+            if lifted is not None:
+                given.append(Relaxation(limit=name, why=words, plan=lifted))
+        most = limits.max_nodes or USUAL_NODES
+        if most < NODES[-1]:
+            lifted = self._lifted({"max_nodes": min(4 * most, NODES[-1])})
+            if lifted is not None:
+                why_more = f"with {lifted.nodes} machines instead of at most {most}"
+                given.append(Relaxation(limit="max_nodes", why=why_more, plan=lifted))
+        return given
+
+    def _lifted(self, change: dict[str, Any]) -> Plan | None:
+        """The best plan with one limit changed."""
+        limits = replace(self.workload.limits, **change)
+        found = self._search(replace(self.workload, limits=limits))
+        right = choose.kept(found.found, limits, self.deadline_s / 3600)
+        order = choose.ranked(found.found, right.all)
+        return self._plan(found, int(order[0])) if len(order) else None
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _plan(self, found: Search, i: int) -> Plan:
+        c, shelf, fast = found.found, found.goods, found.speeds
+        good, group = int(c.good[i]), int(c.group[i])
+        row = int(shelf.rows[good])
+        table = self.catalog.table
+        kind = shelf.kinds[shelf.kind[good]]
+        way, mode = fast.ways[group], MODES[c.mode[i]]
+        prices = {name: shelf.prices[name][good] for name in MODES}
+        held = [mode] + (["on_demand"] if c.fall_back[i] else [])
+        columns = table.prices[mode]
+        chip = self.catalog.accelerators[kind.accelerator]
+        return Plan(
+            provider=table.columns["provider"][row],
+            region=table.columns["region"][row],
+            zone=table.columns["zone"][row],
+            instance_type=table.columns["instance_type"][row],
+            accelerator=kind.accelerator,
+            accelerator_count=int(kind.each),
+            nodes=int(c.nodes[i]),
+            own=bool(shelf.own[good]),
+            markets=tuple("reserved" if name == "held" else name for name in held),
+            layout=asdict(way) if way else {},
+            layout_words=way.words if way else "",
+            precision=fast.precision[group],
+            stack=fast.stack[group],
+            samples_per_s=float(fast.samples_per_s[group]),
+            memory_gb=float(fast.peak_gb[group]),
+            capacity_gb=float(chip.memory_gb),
+            hours=float(c.hours[i]),
+            hours_low=float(c.hours_low[i]),
+            hours_high=float(c.hours_high[i]),
+            cost=_micros(c.cost[i]),
+            cost_low=_micros(c.cost_low[i]),
+            cost_high=_micros(c.cost_high[i]),
+            chance=min(float(c.chance[i]), 0.999),
+            work_hours=float(c.work_h[i]),
+            startup_hours=float(c.startup_h[i]),
+            on_demand_hours=float(c.on_demand_h[i]),
+            spot_hours=float(c.spot_h[i]),
+            interruptions=float(c.interruptions[i]),
+            checkpoint_every_s=round(float(c.every_s[i])),
+            checkpoint_bytes=round(fast.state_bytes),
+            costs={name: _micros(part[i]) for name, part in c.parts.items() if part[i] > 0},
+            price_hour={
+                "reserved" if name == "held" else name: _micros(prices[name]) for name in held
+            },
+            price_as_of=columns.as_of[row],
+            price_source=columns.source[row],
+            band=fast.band[group],
+        )
+
+    def _notes(self, found: Search) -> list[str]:
+        notes = [
+            "spot: machines are held "
+            "for hours as public probes of spot capacity show, and taken without regard to place",
+        ]
+        train = self.workload.train
+        if train is not None and train.stack is None:
+            notes.append("the software is taken to be compiled FSDP on GPUs and MaxText on TPUs")
+        if self.workload.data is None:
+            notes.append("no data is told of, so none is moved or waited for")
+        return notes
+
+
+_LIFTED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("markets", "with any market", {"markets": None}),
+    ("regions", "with any region", {"regions": None}),
+    ("providers", "with any provider", {"providers": None}),
+    ("accelerators", "with any accelerator", {"accelerators": None}),
+    ("exclude", "with nothing excluded", {"exclude": None}),
+    ("max_accelerators", "with more accelerators", {"max_accelerators": None}),
+)
+
+
+def _model(workload: Workload) -> Model | None:
+    if workload.train is None:
+        return None
+    model = workload.train.model
+    return models.load(model) if isinstance(model, str) else model
+
+
+def _micros(value: float) -> Micros:
+    return Micros(round(float(value)))
+
+
+def _hours(hours: float) -> str:
+    return why.hours_words(hours)
+
+
+def _dates(catalog: Catalog, found: Search, chosen: Sequence[int]) -> list[str]:
+    """Of the prices that were looked at, in order."""
+    dates = set()
+    for i in chosen:
+        row = int(found.goods.rows[found.found.good[i]])
+        date = catalog.table.prices[MODES[found.found.mode[i]]].as_of[row]
+        if date:
+            dates.add(date)
+    return sorted(dates)
+
+
+def plan(
+    workload: Workload,
+    *,
+    catalog: Catalog | None = None,
+    now: datetime | None = None,
+    explain: bool = True,
+) -> Plans:
+    """The cheapest ways to finish in time, what was given up for them, and why the rest lost."""
+    from tradewind import catalog as catalogs
+
+    return Planner(workload, catalog or catalogs.load(), now=now or clock.now()).plans(
+        explain=explain
+    )
+
+
+def one_line(plans: Plans) -> str:
+    """The recommendation, in words."""
+    best = plans.best
+    if best is None:
+        return "nothing keeps all limits"
+    machines = f"{best.nodes} × {best.instance_type}" if best.nodes > 1 else best.instance_type
+    where = f"{best.provider} {best.region}"
+    return (
+        f"{machines} ({best.accelerators} × {best.accelerator}) at {where}, "
+        f"{' with '.join(best.markets)}: about {format_money(best.cost, digits=2)} in "
+        f"{why.hours_words(best.hours)}"
+    )
