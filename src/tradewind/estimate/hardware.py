@@ -14,7 +14,8 @@ _TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e":
 
 _UNOFFERED = 16  # the most in one machine of a chip that nobody rents out
 _BLOCK_SCALES = re.compile("Blackwell|CDNA4|NeuronCore-v4")
-_NOT_FOR_TRAINING = re.compile("Inferentia|Qualcomm|FPGA")
+# PyTorch has no build for what AMD made before CDNA and RDNA2.
+_NOT_FOR_TRAINING = re.compile("Inferentia|Qualcomm|FPGA|MI25$|Radeon-Pro-V520")
 
 
 def generation(accelerator: Accelerator) -> str:

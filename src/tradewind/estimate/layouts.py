@@ -17,7 +17,7 @@ from tradewind.estimate.question import RECOMPUTES, Question, divisors, tensor_d
 from tradewind.model.shape import Shape
 
 _LONG = 16_384  # tokens from which splitting a sequence is tried
-_MOST_TOKENS = 2**18  # in a micro-batch that is tried
+_MOST_TOKENS = 2**18  # in a micro-batch that is tried; a quarter where only few are
 _MOST_SAMPLES = 2**12
 _MOST_TENSOR = 64
 
@@ -102,7 +102,8 @@ def _micro_batches(q: Question, each: int, coarse: float) -> list[int]:
     """Divisors of what a replica gets."""
     if q.micro_batch:
         return [q.micro_batch] if not each % q.micro_batch else []
-    most = max(64, _MOST_TOKENS // q.length) if isinstance(q.model, Shape) else _MOST_SAMPLES
+    tokens = _MOST_TOKENS if coarse < 2 else _MOST_TOKENS // 4
+    most = max(16, tokens // q.length) if isinstance(q.model, Shape) else _MOST_SAMPLES
     if q.sample == "token":
         most = _MOST_TOKENS
     return _thinned([n for n in divisors(each) if n <= most], coarse)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
 from tradewind.estimate.constants import Constants, fitted
+from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
 from tradewind.model.plan import Plan, Plans, Relaxation
 from tradewind.plan import choose, why
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tradewind.estimate.columns import Model
 
 SHOWN = 8
+_LAYOUT = tuple(field.name for field in fields(Layout))
 
 
 class Planner:
@@ -49,23 +51,23 @@ class Planner:
 
     def plans(self, *, explain: bool = True) -> Plans:
         workload = self.workload
-        found = self._search(workload)
+        found = self.search()
         deadline_h = self.deadline_s / 3600
         right = choose.kept(found.found, workload.limits, deadline_h)
         order = choose.ranked(found.found, right.all)
         best = int(order[0]) if len(order) else None
         few = choose.of_other_kinds(found.found, found.goods, order, SHOWN)
         front = choose.front(found.found)
-        others = choose.for_a_closer_look(found.found, found.goods)
+        others = choose.for_a_closer_look(found.found, found.goods) if explain else []
         dates = _dates(self.catalog, found, [*few, *front, *others])
         return Plans(
             workload=workload,
             made_at=self.now,
             deadline_hours=None if self.deadline_s == inf else deadline_h,
-            best=None if best is None else self._plan(found, best),
-            plans=tuple(self._plan(found, i) for i in few),
-            front=tuple(self._plan(found, i) for i in front),
-            others=tuple(self._plan(found, i) for i in others),
+            best=None if best is None else self.value(found, best),
+            plans=tuple(self.value(found, i) for i in few),
+            front=tuple(self.value(found, i) for i in front),
+            others=tuple(self.value(found, i) for i in others),
             losers=tuple(
                 why.losers(found, self.catalog, workload.limits, right, best, deadline_h)
                 if explain
@@ -79,6 +81,9 @@ class Planner:
             prices_from=dates[0] if dates else "",
             prices_until=dates[-1] if dates else "",
         )
+
+    def search(self) -> Search:
+        return self._search(self.workload)
 
     def _search(self, workload: Workload) -> Search:
         shelf = goods(self.catalog, workload.limits, self.now.date())
@@ -109,7 +114,7 @@ class Planner:
                     limit="deadline",
                     why=f"with {_hours(float(candidates.hours_high[soonest]))} instead of "
                     f"{_hours(self.deadline_s / 3600)}",
-                    plan=self._plan(found, soonest),
+                    plan=self.value(found, soonest),
                 )
             )
         if limits.budget is not None and right.deadline.any():
@@ -119,7 +124,7 @@ class Planner:
                 Relaxation(
                     limit="budget",
                     why=f"with {times:.1f}× the budget",
-                    plan=self._plan(found, cheapest),
+                    plan=self.value(found, cheapest),
                 )
             )
         for name, words, change in _LIFTED:
@@ -142,11 +147,11 @@ class Planner:
         found = self._search(replace(self.workload, limits=limits))
         right = choose.kept(found.found, limits, self.deadline_s / 3600)
         order = choose.ranked(found.found, right.all)
-        return self._plan(found, int(order[0])) if len(order) else None
+        return self.value(found, int(order[0])) if len(order) else None
 
     # -- values ------------------------------------------------------------------------------
 
-    def _plan(self, found: Search, i: int) -> Plan:
+    def value(self, found: Search, i: int) -> Plan:
         c, shelf, fast = found.found, found.goods, found.speeds
         good, group = int(c.good[i]), int(c.group[i])
         row = int(shelf.rows[good])
@@ -167,7 +172,7 @@ class Planner:
             nodes=int(c.nodes[i]),
             own=bool(shelf.own[good]),
             markets=tuple("reserved" if name == "held" else name for name in held),
-            layout=asdict(way) if way else {},
+            layout={name: getattr(way, name) for name in _LAYOUT} if way else {},
             layout_words=way.words if way else "",
             precision=fast.precision[group],
             stack=fast.stack[group],

@@ -27,6 +27,7 @@ MODES = ("on_demand", "spot", "held")
 NODES = (1, 2, 4, 8, 16, 32, 64, 128)  # of other numbers few divide a batch
 USUAL_NODES = 16  # the most machines that are tried where no limit is given
 _SLOW_NETWORK = 10.0  # Gbit/s of a machine, below which several are not tried together
+_WHOLE_NODE = 8  # accelerators
 _NOTICES = {"aws": 120.0, "gcp": 30.0, "azure": 30.0, "ibm": 120.0, "oci": 120.0}
 
 
@@ -86,7 +87,7 @@ def search(
     counts = _counts(workload)
     groups: list[Group] = []
     of_group: dict[tuple[int, int], int] = {}
-    shared: dict[Group, int] = {}
+    shared: dict[tuple[str, int, int, float], int] = {}
     for kind in np.unique(goods.kind[allowed]).tolist():
         name, each, network = goods.kinds[kind]
         if each != int(each):
@@ -96,14 +97,16 @@ def search(
                 continue
             if nodes > 1 and 0 < network < _SLOW_NETWORK:
                 continue
-            group = Group(accelerators[name], int(each), nodes, _rounded(network, nodes))
-            if group not in shared:
-                shared[group] = len(groups)
-                groups.append(group)
-            of_group[kind, nodes] = shared[group]
+            between = _network(network, nodes, each, accelerators[name])
+            key = (name, int(each), nodes, between)
+            if key not in shared:
+                shared[key] = len(groups)
+                groups.append(Group(accelerators[name], int(each), nodes, between))
+            of_group[kind, nodes] = shared[key]
     if workload.train is not None:
         assert model is not None
-        fast = speeds.of_training(workload.train, model, groups, constants)
+        named = limits.accelerators is not None
+        fast = speeds.of_training(workload.train, model, groups, constants, through_xla=named)
     else:
         assert workload.work is not None
         base = accelerators[workload.work.accelerator]
@@ -115,11 +118,15 @@ def search(
     return Search(goods, groups, of_group, fast, found)
 
 
-def _rounded(network: float, nodes: int) -> float:
-    """Networks within a fifth are one; of a single machine it does not matter."""
-    if nodes == 1 or not network:
+def _network(told: float, nodes: int, each: int, chip: Accelerator) -> float:
+    """Gbit/s of a machine, those within a fifth as one; 0: what is usual. Of a single machine it
+    does not matter, and where nobody tells, only whole nodes have a fast one."""
+    if nodes == 1:
         return 0.0
-    return float(2.0 ** (round(4 * log2(network)) / 4))
+    if not told:
+        whole = each >= _WHOLE_NODE and not chip.link_type.startswith("PCIe")
+        return 0.0 if whole else _SLOW_NETWORK
+    return float(2.0 ** (round(4 * log2(told)) / 4))
 
 
 def _counts(workload: Workload) -> list[int]:

@@ -60,12 +60,19 @@ class Speeds:
 
 
 def of_training(
-    train: Train, model: Model, groups: Sequence[Group], constants: Constants
+    train: Train,
+    model: Model,
+    groups: Sequence[Group],
+    constants: Constants,
+    *,
+    through_xla: bool = False,
 ) -> Speeds:
+    """`through_xla`: accelerators that run nothing else are wanted, though no stack is named."""
     import numpy as np
 
     found = _nothing(len(groups), _state_bytes(train, model))
-    asking = _Asking(train, model, max((group.nodes for group in groups), default=1))
+    most = max((group.nodes for group in groups), default=1)
+    asking = _Asking(train, model, most, through_xla)
     asked: list[Question] = []
     number: list[int] = []
     lists: list[list[Layout]] = []
@@ -136,8 +143,10 @@ def _nothing(many: int, state_bytes: float) -> Speeds:
 class _Asking:
     """The questions of a workload. What many groups have in common is asked once."""
 
-    def __init__(self, train: Train, model: Model, most_nodes: int) -> None:
+    def __init__(self, train: Train, model: Model, most_nodes: int, through_xla: bool) -> None:
         self.train, self.model, self.most_nodes = train, model, most_nodes
+        self.through_xla = through_xla
+        self.batch = train.sequences_per_step
         self._questions: dict[tuple[str, int], Question | InvalidValue] = {}
         self._columns: dict[tuple[str, int], dict[str, Any]] = {}
         self._ways: dict[tuple[int, int, int], list[Layout] | InvalidValue] = {}
@@ -167,10 +176,20 @@ class _Asking:
             question = self._question(group)
             try:
                 check(question)
+                self._check_software(group.accelerator)
                 self._questions[key] = question
             except InvalidValue as error:
                 self._questions[key] = error
         return self._questions[key]
+
+    def _check_software(self, chip: Accelerator) -> None:
+        """Scripts for GPUs do not run on what trains through XLA, so that has to be said."""
+        usual = stacks.usual(chip)
+        if usual.startswith("xla") and not (self.train.stack or self.through_xla):
+            raise InvalidValue(
+                f"{chip.name} trains through XLA: name a stack that does (maxtext), or the "
+                "accelerator in the limits"
+            )
 
     def _question(self, group: Group) -> Question:
         train, precision = self.train, self.train.precision
@@ -182,7 +201,7 @@ class _Asking:
             per_node=group.each,
             nodes=self.most_nodes,
             sequence=train.sequence,
-            global_batch=train.sequences_per_step,
+            global_batch=self.batch,
             precision=precision,
             stack=train.stack,
             optimizer=train.optimizer,
@@ -291,6 +310,10 @@ def of_measured(
         except InvalidValue as error:
             found.why[i], found.kind_of_why[i] = error.message, "chip"
             continue
+        if chip.vendor != base.vendor:
+            found.why[i] = f"it was measured on {base.name}, and may not run on {chip.vendor}'s"
+            found.kind_of_why[i] = "chip"
+            continue
         if chip.memory_gb < needed * 0.999:
             short = needed - chip.memory_gb
             found.why[i] = (
@@ -308,6 +331,7 @@ def of_measured(
         slower = _slower(base, chip, constants)
         used = devices if work.scales else work.count
         spread = 0.97 ** float(np.log2(max(used / work.count, 1)))
+        spread *= 0.9 ** float(np.log2(group.nodes))  # between machines
         found.seconds[i] = work.seconds * slower * work.count / used / spread
         found.fits[i] = 1.0
         same = chip.name == base.name and used == work.count
@@ -328,12 +352,3 @@ def _slower(base: Accelerator, chip: Accelerator, constants: Constants) -> float
 
     (peak, bandwidth), (other_peak, other_bandwidth) = rate(base), rate(chip)
     return _COMPUTE * peak / other_peak + (1 - _COMPUTE) * bandwidth / other_bandwidth
-
-
-def runs(stack: str | None, accelerator: Accelerator) -> bool:
-    """Whether the accelerator runs the software that the work is written for."""
-    try:
-        stacks.taken_as(stack, accelerator) if stack else None
-    except InvalidValue:
-        return False
-    return True

@@ -3,7 +3,6 @@ with that. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tradewind.model import Limits
@@ -13,6 +12,7 @@ from tradewind.units import Micros, format_duration, format_money
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.plan.choose import Kept
+    from tradewind.plan.goods import Column, Flags
     from tradewind.plan.search import Search
 
 _WORST = {"limits": 0, "price": 1, "chip": 2, "layout": 3, "memory": 4, "quota": 5}
@@ -27,16 +27,10 @@ def losers(
     deadline_h: float,
 ) -> list[Loser]:
     """One for each type that the best plan does not hold."""
-    import numpy as np
-
     goods, candidates = found.goods, found.found
     winner = int(goods.types[candidates.good[best]]) if best is not None else -1
-    price = candidates.cost[best] if best is not None else None
-    by_type: dict[int, list[int]] = {}
-    owner = goods.types[candidates.good]
-    order = np.lexsort((candidates.cost, owner))
-    for i in order.tolist():
-        by_type.setdefault(int(owner[i]), []).append(i)
+    price = float(candidates.cost[best]) if best is not None else None
+    ways = _Ways(found, right)
     first_row: dict[int, int] = {}
     for position, number in enumerate(goods.types.tolist()):
         first_row.setdefault(number, position)
@@ -44,11 +38,9 @@ def losers(
     for number, (provider, name) in enumerate(goods.names):
         if number == winner:
             continue
-        position = first_row[number]
-        kind = goods.kinds[goods.kind[position]]
-        ways = by_type.get(number, [])
-        if ways:
-            cause, words, at = _weighed(ways, found, right, price, limits, deadline_h)
+        kind = goods.kinds[goods.kind[first_row[number]]]
+        if number in ways.fastest:
+            cause, words, at = _weighed(number, ways, found, price, limits, deadline_h)
         else:
             cause, words = _never(number, found, catalog, limits)
             at = None
@@ -67,36 +59,57 @@ def losers(
     return lost
 
 
+class _Ways:
+    """Of each type the best of its ways, by what one may ask of it."""
+
+    def __init__(self, found: Search, right: Kept) -> None:
+        c = found.found
+        self._types = found.goods.types[c.good]
+        self.right = self._first(right.all, c.cost)
+        self.in_time = self._first(right.deadline, c.cost)
+        self.fastest = self._first(None, c.hours)
+        self.surest = self._first(None, -c.chance)
+
+    def _first(self, mask: Flags | None, measure: Column) -> dict[int, int]:
+        import numpy as np
+
+        at = np.arange(len(measure)) if mask is None else np.flatnonzero(mask)
+        at = at[np.argsort(measure[at], kind="stable")]
+        numbers, first = np.unique(self._types[at], return_index=True)
+        return dict(zip(numbers.tolist(), at[first].tolist(), strict=True))
+
+
 def _weighed(
-    ways: Sequence[int],
+    number: int,
+    ways: _Ways,
     found: Search,
-    right: Kept,
     price: float | None,
     limits: Limits,
     deadline_h: float,
 ) -> tuple[str, str, int]:
-    """Of ways that could be done, the cheapest first."""
+    """What is wrong with a type that could do it."""
     candidates = found.found
-    good = [i for i in ways if right.all[i]]
-    if good and price is not None:
-        times = candidates.cost[good[0]] / max(price, 1)
-        shown = format_money(round(float(candidates.cost[good[0]])), digits=2)
+    at = ways.right.get(number)
+    if at is not None and price is not None:
+        times = float(candidates.cost[at]) / max(price, 1)
+        shown = _money(candidates.cost[at])
         words = f"costs {times:.1f}×: {shown}" if times >= 1.05 else f"costs a little more: {shown}"
-        return "money", words, good[0]
-    in_time = [i for i in ways if right.deadline[i]]
-    if in_time:
-        shown = format_money(round(float(candidates.cost[in_time[0]])), digits=2)
+        return "money", words, at
+    at = ways.in_time.get(number)
+    if at is not None:
         limit = format_money(limits.budget or 0, digits=2)
-        return "money", f"costs {shown}, over the budget of {limit}", in_time[0]
-    fastest = min(ways, key=lambda i: float(candidates.hours[i]))
-    if candidates.hours[fastest] > deadline_h:
-        taken = hours_words(float(candidates.hours[fastest]))
-        return "time", f"would take {taken} at best", fastest
-    surest = max(ways, key=lambda i: float(candidates.chance[i]))
-    chance = float(candidates.chance[surest])
-    taken = hours_words(float(candidates.hours[surest]))
-    words = f"only {chance:.0%} likely to be in time, taking {taken}"
-    return "time", words, surest
+        return "money", f"costs {_money(candidates.cost[at])}, over the budget of {limit}", at
+    at = ways.fastest[number]
+    if candidates.hours[at] > deadline_h:
+        return "time", f"would take {hours_words(float(candidates.hours[at]))} at best", at
+    at = ways.surest[number]
+    taken = hours_words(float(candidates.hours[at]))
+    chance = float(candidates.chance[at])
+    return "time", f"only {chance:.0%} likely to be in time, taking {taken}", at
+
+
+def _money(micros: float) -> str:
+    return format_money(round(float(micros)), digits=2)
 
 
 def _never(number: int, found: Search, catalog: Catalog, limits: Limits) -> tuple[str, str]:
