@@ -94,6 +94,14 @@ class Relaxation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Later:
+    """The cheapest plan for another deadline, all other limits kept; None where there is none."""
+
+    deadline_hours: float
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
     workload: Workload
     made_at: datetime
@@ -106,6 +114,8 @@ class Plans:
     """Of all that keep every limit but deadline and budget: none is both faster and cheaper."""
     others: tuple[Plan, ...]
     """More of the same, for a closer look: the cheapest of every type and number of machines."""
+    later: tuple[Later, ...]
+    """What more time would save, and less would cost; empty where there is no deadline."""
     losers: tuple[Loser, ...]
     relaxations: tuple[Relaxation, ...]
     candidates: int

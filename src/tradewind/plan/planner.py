@@ -14,11 +14,11 @@ from tradewind.estimate import models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
-from tradewind.model.plan import Plan, Plans, Relaxation
+from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.plan import choose, why
 from tradewind.plan.goods import goods
 from tradewind.plan.rates import Rates
-from tradewind.plan.search import MODES, NODES, USUAL_NODES, Search, search
+from tradewind.plan.search import MODES, NODES, USUAL_NODES, Search, at_deadline, search
 from tradewind.units import Micros, format_money
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Planner:
                 if explain
                 else ()
             ),
+            later=tuple(self._later(found)) if explain else (),
             relaxations=() if best is not None else tuple(self._relaxations(found, right)),
             candidates=len(found.found),
             layouts=found.speeds.considered,
@@ -105,18 +106,12 @@ class Planner:
         candidates, limits = found.found, self.workload.limits
         given: list[Relaxation] = []
         if np.isfinite(self.deadline_s) and right.budget.any():
-            # The soonest, and the cheapest at all.
-            at = np.flatnonzero(right.budget & (candidates.chance >= 0))
-            needed = candidates.hours_high[at]
-            soonest = int(at[np.lexsort((candidates.cost[at], needed))[0]])
-            given.append(
-                Relaxation(
-                    limit="deadline",
-                    why=f"with {_hours(float(candidates.hours_high[soonest]))} instead of "
-                    f"{_hours(self.deadline_s / 3600)}",
-                    plan=self.value(found, soonest),
-                )
-            )
+            soonest = self._soonest(found)
+            if soonest is not None:
+                words = f"with {_hours(soonest.deadline_hours)} instead of "
+                words += _hours(self.deadline_s / 3600)
+                assert soonest.plan is not None
+                given.append(Relaxation(limit="deadline", why=words, plan=soonest.plan))
         if limits.budget is not None and right.deadline.any():
             cheapest = int(choose.ranked(candidates, right.deadline)[0])
             times = candidates.cost[cheapest] / limits.budget
@@ -140,6 +135,37 @@ class Planner:
                 why_more = f"with {lifted.nodes} machines instead of at most {most}"
                 given.append(Relaxation(limit="max_nodes", why=why_more, plan=lifted))
         return given
+
+    def _soonest(self, found: Search) -> Later | None:
+        """The earliest deadline that can be kept, to within a fiftieth."""
+        low, high = self.deadline_s, 1000 * self.deadline_s
+        best = self._by(found, high)
+        if best.plan is None:
+            return None
+        while high > 1.02 * low:
+            middle = (low * high) ** 0.5
+            tried = self._by(found, middle)
+            if tried.plan is None:
+                low = middle
+            else:
+                best, high = tried, middle
+        return best
+
+    def _by(self, found: Search, deadline_s: float) -> Later:
+        """The cheapest plan for another deadline."""
+        weighed = at_deadline(found, self.workload, self.rates, deadline_s)
+        right = choose.kept(weighed.found, self.workload.limits, deadline_s / 3600)
+        order = choose.ranked(weighed.found, right.all)
+        plan = self.value(weighed, int(order[0])) if len(order) else None
+        return Later(deadline_hours=deadline_s / 3600, plan=plan)
+
+    def _later(self, found: Search) -> list[Later]:
+        """A day is what people bargain for; where a day is nothing or everything, a share."""
+        if self.deadline_s == inf:
+            return []
+        day = 86_400.0
+        step = min(max(day, self.deadline_s / 4), self.deadline_s / 2)
+        return [self._by(found, self.deadline_s + number * step) for number in (-1, 1, 2, 4)]
 
     def _lifted(self, change: dict[str, Any]) -> Plan | None:
         """The best plan with one limit changed."""

@@ -5,7 +5,7 @@ offers × numbers of machines × markets  →  Candidates
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log2
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,16 @@ class Search:
     groups: list[Group]
     of_group: dict[tuple[int, int], int]  # (kind, nodes) → group
     speeds: Speeds
+    picked: tuple[Numbers, Numbers, Numbers, Numbers]
     found: Candidates
+
+
+def at_deadline(known: Search, workload: Workload, rates: Rates, deadline_s: float) -> Search:
+    """The same machines and speeds, weighed for another deadline."""
+    found = _weighed(
+        workload, known.goods, known.groups, known.speeds, rates, deadline_s, known.picked
+    )
+    return replace(known, found=found)
 
 
 def search(
@@ -115,7 +124,7 @@ def search(
         fast.state_bytes = float(workload.checkpoint.size_bytes)
     picked = _picked(workload, goods, allowed, of_group, fast)
     found = _weighed(workload, goods, groups, fast, rates, deadline_s, picked)
-    return Search(goods, groups, of_group, fast, found)
+    return Search(goods, groups, of_group, fast, picked, found)
 
 
 def _network(told: float, nodes: int, each: int, chip: Accelerator) -> float:

@@ -1,0 +1,166 @@
+"""The same answer as the planner's, found by trying everything one by one in plain loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+
+import numpy as np
+
+from tradewind.catalog.catalog import Catalog
+from tradewind.errors import InvalidValue
+from tradewind.estimate import models
+from tradewind.estimate.answer import band_of, cases
+from tradewind.estimate.band import half_width, kinds, reason
+from tradewind.estimate.constants import fitted
+from tradewind.estimate.hardware import best_precision
+from tradewind.estimate.layouts import layouts
+from tradewind.estimate.memory import fit_probability, memory_use
+from tradewind.estimate.question import Question, check
+from tradewind.estimate.time import step_time
+from tradewind.model import MARKETS, Offer, Price, Workload
+from tradewind.plan import finish, search, speeds
+from tradewind.plan.rates import Rates, home
+
+
+@dataclass
+class Way:
+    offer: Offer
+    nodes: int
+    mode: str
+    hours: float
+    cost: float  # dollars
+    chance: float
+
+
+def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
+    limits = workload.limits
+    deadline = limits.deadline_at(now)
+    deadline_s = (deadline - now).total_seconds() if deadline else inf
+    rates = Rates.of(catalog.rates)
+    ways = []
+    for row in range(len(catalog.table)):
+        offer = catalog.table.offer(row)
+        if not limits.allows(offer.provider, offer.region):
+            continue
+        if not offer.accelerator or not limits.allows_accelerator(offer.accelerator):
+            continue
+        for nodes in search.NODES:
+            if nodes > (limits.max_nodes or search.USUAL_NODES):
+                continue
+            if nodes * offer.accelerator_count > (limits.max_accelerators or inf):
+                continue
+            best = fastest(workload, catalog, offer, nodes)
+            if best is None:
+                continue
+            seconds, width, fits, state = best
+            for market in MARKETS[:2]:
+                if limits.markets is not None and market not in limits.markets:
+                    continue
+                price = offer.price(market)
+                if not trusted(price, now):
+                    continue
+                assert price is not None
+                other = offer.price("on_demand")
+                both = (
+                    market == "spot"
+                    and trusted(other, now)
+                    and (limits.markets is None or "on_demand" in limits.markets)
+                    and deadline_s < inf
+                )
+                data, start = workload.data, home(workload.data)
+                place = (offer.provider, offer.region)
+                size = float(data.size_bytes or 0) if data else 0.0
+                near = start is None or start == place
+                fetch = size / (finish.STORE_RATE if near else finish.FAR_RATE) / nodes
+                situation = finish.Situation(
+                    work_s=np.array([seconds]),
+                    width=np.array([width]),
+                    fits=np.array([fits]),
+                    machines=np.array([float(nodes)]),
+                    devices=np.array([nodes * offer.accelerator_count]),
+                    startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
+                    state_bytes=state,
+                    notice_s=np.array([search._NOTICES.get(offer.provider, 0.0)]),
+                    wait_s=np.zeros(1),
+                    every_s=None,
+                    deadline_s=deadline_s,
+                )
+                course = (
+                    finish.on_demand(situation)
+                    if market == "on_demand"
+                    else finish.on_spot(situation, fall_back=both)
+                )
+                hours = float(course.hours[0])
+                paid = float(course.spot[0]) * (price.micros_hour if market == "spot" else 0)
+                if other is not None and float(course.on_demand[0]) > 0:
+                    paid += float(course.on_demand[0]) * other.micros_hour
+                dollars = nodes * paid / 1e6
+                if start is not None:
+                    dollars += size / 1e9 * rates.egress(start, place)
+                    dollars += state / 1e9 * rates.egress(place, start)
+                kept = workload.checkpoint.keep * state / 1e9
+                dollars += kept * rates.month(offer.provider) * hours / 730
+                ways.append(Way(offer, nodes, market, hours, dollars, float(course.chance[0])))
+    return ways
+
+
+def trusted(price: Price | None, now: datetime) -> bool:
+    if price is None or price.mark or price.as_of is None:
+        return False
+    return (now.date() - price.as_of).days <= 180
+
+
+def fastest(
+    workload: Workload, catalog: Catalog, offer: Offer, nodes: int
+) -> tuple[float, float, float, float] | None:
+    """Seconds, band, likelihood to fit and bytes of state; None where it cannot be done."""
+    train = workload.train
+    assert train is not None
+    assert isinstance(train.model, str)
+    chip = catalog.accelerators[offer.accelerator]
+    each = int(offer.accelerator_count)
+    model = models.load(train.model)
+    network = search._network(offer.network_gbps or 0.0, nodes, each, chip)
+    if nodes > 1 and 0 < (offer.network_gbps or 0) < 10:
+        return None
+    question = Question(
+        model=model, accelerator=chip, per_node=each, nodes=nodes, sequence=train.sequence,
+        global_batch=train.sequences_per_step, precision=best_precision(chip), stack=train.stack,
+        optimizer=train.optimizer, lora=train.lora, network_gbps=network / each or None,
+    )  # fmt: skip
+    constants = fitted()
+    best: tuple[float, float, float] | None = None
+    try:
+        check(question)
+        listed = layouts(question, coarse=speeds._COARSE)
+    except InvalidValue:
+        return None
+    for layout in listed:
+        case = cases(question, [layout])
+        likely = float(fit_probability(case, memory_use(case, constants), constants)[0])
+        if likely < speeds.SURE:
+            continue
+        rate = float(step_time(case, constants).tokens_per_s[0]) * question.devices
+        seconds = train.total_samples / (rate / question.length)
+        if best is None or seconds < best[0]:
+            width = band_of(question, float(half_width(case)[0]), reason(kinds(case)[0]))[0]
+            best = seconds, width, likely
+    return None if best is None else (*best, speeds._state_bytes(train, model))
+
+
+def cheapest(workload: Workload, ways: list[Way], now: datetime) -> Way | None:
+    limits = workload.limits
+    deadline = limits.deadline_at(now)
+    right = [
+        way
+        for way in ways
+        if deadline is None
+        or (
+            way.hours <= (deadline - now).total_seconds() / 3600 and way.chance >= limits.confidence
+        )
+    ]
+    if limits.budget is not None:
+        right = [way for way in right if way.cost * 1e6 <= limits.budget]
+    return min(right, key=lambda way: (way.cost, way.hours), default=None)
