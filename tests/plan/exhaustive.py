@@ -83,7 +83,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
                     state_bytes=state,
                     notice_s=np.array([search._NOTICES.get(offer.provider, 0.0)]),
-                    wait_s=np.zeros(1),
+                    seen=np.zeros(1),
                     every_s=None,
                     deadline_s=deadline_s,
                 )

@@ -43,7 +43,7 @@ class Situation:
     startup_s: Column  # boot, setup and data
     state_bytes: float
     notice_s: Column
-    wait_s: Column  # until spot can be had at all, by what was seen of late
+    seen: Column  # of spot of late: 1 it could be had, -1 it could not, 0 nobody looked
     every_s: float | None  # between checkpoints, where it is decided
     deadline_s: float  # infinite where there is none
 
@@ -93,10 +93,12 @@ def on_spot(s: Situation, *, fall_back: bool) -> Course:
     paid = (1 - spoilt) / (1 + save / every)  # work in an hour that is paid for
     there = stay / (stay + gap)
     rate = _rate_on_demand(s, save, upload)
-    room = s.deadline_s - s.startup_s - s.wait_s
+    unknown = (1 - there) * gap
+    wait = np.where(s.seen > 0, 0.0, np.where(s.seen < 0, gap, unknown))
+    room = s.deadline_s - s.startup_s - wait
     held = s.work_s / paid
     alone = held / there
-    base = s.startup_s + s.wait_s
+    base = s.startup_s + wait
     if fall_back and np.isfinite(s.deadline_s):
         tight = alone > SAFE * room
         less = np.maximum(SAFE * room, 0)

@@ -53,6 +53,7 @@ class Goods:
     in_place: Flags  # where the limits allow it
     is_wanted: Flags  # of an accelerator that they allow
     own: Flags
+    seen: Column  # of spot of late: 1 it could be had, -1 it could not, 0 nobody looked
 
 
 def goods(catalog: Catalog, limits: Limits, today: date) -> Goods:
@@ -97,7 +98,20 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         "prices": prices,
         "most": _most(catalog, rows, each[rows]),
         "own": np.array(table.own)[rows],
+        "seen": _seen(catalog, rows),
     }
+
+
+def _seen(catalog: Catalog, rows: Numbers) -> Column:
+    import numpy as np
+
+    found = np.zeros(len(rows))
+    if catalog.observations and catalog.observations.latest:
+        for position, row in enumerate(rows.tolist()):
+            seen = catalog.observations.of(catalog.table.offer(row), "spot")
+            if seen is not None:
+                found[position] = 1.0 if seen.available else -1.0
+    return found
 
 
 def _distinct(

@@ -85,10 +85,8 @@ def search(
     rates: Rates,
     constants: Constants,
     deadline_s: float,
-    seen: Mapping[tuple[int, str], bool] | None = None,
 ) -> Search:
-    """`model` is what `train` names; None for work by measurement. `seen`: whether a row's spot
-    could be had when we last looked."""
+    """`model` is what `train` names; None for work by measurement."""
     import numpy as np
 
     limits = workload.limits
@@ -226,7 +224,7 @@ def _weighed(
             startup_s=startup[at],
             state_bytes=fast.state_bytes,
             notice_s=notice[at],
-            wait_s=np.zeros(int(at.sum())),
+            seen=goods.seen[good[at]],
             every_s=float(every) if every else None,
             deadline_s=deadline_s,
         )
