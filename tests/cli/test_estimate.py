@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Ran
 from tests.estimate.test_calibrate import row
 
 LLAMA = ("--model", "llama-3.1-8b", "--on", "8xH100-SXM")
@@ -222,6 +222,32 @@ def test_benches(cli: Cli, tmp_path: Path) -> None:
     assert cli("bench", "estimate").code == 2
     assert cli("bench", "memory", "--data", str(path)).code == 4
     assert cli("bench", "estimate", "--data", "none.csv").code == 5
+
+
+def test_benches_take_files_that_are_not_quite_right(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+
+    def bench(name: str, *lines: str) -> Ran:
+        path.write_text("\n".join(lines) + "\n")
+        return cli("bench", name, "--data", str(path), "--json")
+
+    header = "model,outcome,accelerator,throughput_per_gpu,tokens_per_s_per_gpu,n_gpus"
+    for name in ("estimate", "memory", "other-models"):
+        assert "has no rows" in bench(name, header).err
+        assert "has no column" in bench(name, "model,n_gpus", "gpt2,1").err
+        # No accelerator: no column, an empty cell, or a row that ends too soon.
+        ran = bench(name, header.replace("accelerator", "notes"), "resnet-50,ok,A100,9,9,1")
+        assert ran.code == 4
+        assert "is not the name of an accelerator" in ran.err
+    found = bench("memory", header, "gpt2,OK,T4", "gpt2,maybe,T4,,,1", "gpt2,ok,,", "gpt2").json
+    assert (found["scored"], found["unsupported"]) == (1, 3)
+    found = bench("other-models", header, "resnet50,,V100,400,,1,,", ",,V100,400,,1").json
+    assert (found["scored"], found["unsupported"]) == (1, 1)
+    # The first row decides nothing about the others.
+    shaped = f"{header},layers,d_model,n_heads"
+    known, given = "gpt2,,T4,,9,1,,,", "mine,,T4,,9,1,12,768,12"
+    assert bench("estimate", shaped, known, given).json["scored"] == 2
+    assert bench("estimate", shaped, given, known).json["scored"] == 2
 
 
 def test_calibrate(cli: Cli, tmp_path: Path) -> None:

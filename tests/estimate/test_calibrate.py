@@ -69,6 +69,23 @@ def test_rows_that_cannot_be_taken_are_counted_with_the_reason() -> None:
         read(row(accelerator="Z99"))
 
 
+def test_what_a_row_leaves_out_is_usual() -> None:
+    bert = {"layers": 12, "d_model": 768, "n_heads": 12, "n_kv_heads": 12, "head_dim": 64,
+            "d_ff": 3072, "gated": 0, "vocab": 30_522, "tied": 1, "experts": 0,
+            "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0, "mixing": 0,
+            "attending": 1, "window": 0, "windowed": 0, "causal": 0}  # fmt: skip
+    rows = [
+        row(layers="", model="bert"),
+        row(n_gpus=16, tp=2, dp="", grad_accum="", precision="FP8"),
+    ]
+    rows[1] |= {"global_batch": "64"}
+    found = measurements.read(rows, accelerator, lambda name: bert if name == "bert" else None)
+    assert found.cases.causal.tolist() == [0, 1]
+    assert (found.cases.dp[1], found.cases.accumulation[1], found.cases.fp8[1]) == (8, 4, 1)
+    partly = read(row(n_kv_heads="", head_dim="", d_ff="", vocab="")).cases
+    assert (partly.n_kv_heads[0], partly.head_dim[0], partly.d_ff[0]) == (32, 128, 16_384)
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(NoAccess):
         measurements.rows_of(tmp_path / "none.csv")
@@ -223,7 +240,10 @@ def test_other_models_are_reached_through_the_peaks() -> None:
     unseen = samples.read([measured("H100-SXM", "64 and 256", 1.0)], accelerator)
     predicted = samples.predict(unseen, coefficients)[0]
     assert predicted == pytest.approx(speed(989.4e12, 3350e9, 256), rel=0.1)
-    odd = samples.read([measured("Z99", "1", 1.0), measured("T4", "8", 0)], accelerator)
-    assert sum(odd.unsupported.values()) == 2
+    odd = [measured("Z99", "1", 1.0), measured("T4", "8", 0)]
+    found = samples.read([*odd, measured("T4", "8", 1.0)], accelerator)
+    assert sum(found.unsupported.values()) == 2
+    with pytest.raises(BadFile, match="no row can be used"):
+        samples.read(odd, accelerator)
     nothing = samples.read([measured("T4", "8", 1.0) | {"model": "unheard-of"}], accelerator)
     assert np.isnan(samples.predict(nothing, coefficients)[0])

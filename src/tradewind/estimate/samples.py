@@ -20,7 +20,7 @@ from tradewind.csvfile import number
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.estimate import solvers
 from tradewind.estimate.constants import calibration
-from tradewind.estimate.measurements import FindAccelerator
+from tradewind.estimate.measurements import FindAccelerator, none_usable
 from tradewind.model import Accelerator
 from tradewind.model.shape import Work
 
@@ -58,7 +58,7 @@ def read(rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator) -> Sam
             speed = number(row, "throughput_per_gpu")
             if not speed:
                 raise InvalidValue("no throughput_per_gpu")
-            chip = accelerator(row["accelerator"], None)
+            chip = accelerator(row.get("accelerator", ""), None)
             term = _terms(chip, row)
         except (InvalidValue, NotFound) as error:
             unsupported[error.message] += 1
@@ -67,6 +67,8 @@ def read(rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator) -> Sam
         terms.append(term)
         seconds.append(1 / speed)
         sources.append(row.get("source", ""))
+    if not models:
+        raise none_usable(unsupported)
     return Samples(models, np.array(terms), np.array(seconds), sources, unsupported, len(rows))
 
 
