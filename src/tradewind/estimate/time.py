@@ -144,7 +144,8 @@ class _Step:
         inner = np.where(self.moe, c.d_ff_expert, c.d_ff) / c.tp
         thin = k["narrow_inner"] * np.sqrt(self.relative) / np.maximum(inner, 1)
         efficiency = k.matrix_efficiency(c) * self.by_stack("matrix")
-        rate = c.peak * efficiency / (1 + self.narrow + thin + self.few)
+        # A stack's advantage is learned on some chips; on others it must not pass the peak.
+        rate = c.peak * np.minimum(efficiency / (1 + self.narrow + thin + self.few), 1)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
         # An expert sees its share of the tokens of all devices that share it.
         each = self.tokens * c.ep * c.experts_per_token / np.maximum(c.experts, 1)
@@ -179,9 +180,11 @@ class _Step:
 
     def vocabulary(self) -> Column:
         """The output layer and the loss, both ways."""
+        import numpy as np
+
         c, k = self.c, self.k
-        rate = c.peak16 * k.matrix_efficiency16(c) * self.by_stack("matrix")
-        rate = rate / (1 + self.narrow + self.few)
+        efficiency = k.matrix_efficiency16(c) * self.by_stack("matrix")
+        rate = c.peak16 * np.minimum(efficiency / (1 + self.narrow + self.few), 1)
         work = (4 + 2 * self.trained) * self.tokens * c.d_model * c.vocab / c.tp / rate
         return work + self.tokens * c.vocab / c.tp * k["loss_bytes"] / self.moved
 
