@@ -179,12 +179,12 @@ def test_what_is_less_known_is_never_more_certain() -> None:
     assert 0 < bands["measured"] <= bands["scarce"] <= bands["kin"] < bands["new"]
     common = {
         "layers": 2, "d_model": 64, "n_heads": 1, "n_kv_heads": 1, "head_dim": 64, "d_ff": 64,
-        "vocab": 10, "sequence": 8, "peak": 1, "peak16": 1, "bandwidth": 1, "link": 1,
+        "vocab": 10, "sequence": 8, "peak": 1, "peak16": 312e12, "bandwidth": 1, "link": 1,
         "network": 1, "memory_gb": 1,
     }  # fmt: skip
     kinds = [
-        Kind("megatron", "hopper", "H100-SXM"),
-        Kind("megatron", "ampere", "A10G"),
+        Kind("fsdp-eager", "ampere", "A100-80GB"),
+        Kind("fsdp-eager", "ampere", "A100-40GB"),
         Kind("fsdp-compile", "rdna", "W7900"),
     ]
     widths = [half_width(Cases.of(common | kind._asdict()))[0] for kind in kinds]
@@ -192,6 +192,12 @@ def test_what_is_less_known_is_never_more_certain() -> None:
     assert widths[0] < bands["scarce"] <= widths[1]
     for kind in kinds:
         assert kind.stack in reason(kind)
+    another_make = half_width(Cases.of(common | kinds[1]._asdict() | {"peak16": 70e12}))[0]
+    assert another_make == widths[2] > widths[1]
+    assert reason(Kind("xla-tpu", "tpu-v6e", "TPU-v6e")).endswith(
+        "hardly measured: 7 rows of 1 source"
+    )
+    assert "but on others of ampere" in reason(kinds[1])
 
 
 def test_the_calibration_has_its_provenance() -> None:

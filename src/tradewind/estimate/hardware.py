@@ -28,6 +28,7 @@ def generation(accelerator: Accelerator) -> str:
     for word, known in {
         "cdna": "cdna",
         "rdna": "rdna",
+        "gcn": "rdna",
         "neuron": "neuron",
         "gaudi": "gaudi",
     }.items():
