@@ -167,7 +167,7 @@ def command(
     if as_json:
         render.print_json(asdict(found) | {"advice": [asdict(a) for a in advice]})
         return
-    _show(found, f"{count * question.nodes}× {accelerator.name}")
+    _show(found)
     _show_advice(found, advice)
 
 
@@ -191,14 +191,15 @@ def _sharpened(path: str) -> tuple[Constants, Evidence]:
     return calibrate.sharpen(own, constants.fitted()), evidence
 
 
-def _show(found: Answer, machines: str) -> None:
+def _show(found: Answer) -> None:
     lay = found.layout
     size = format_count(found.parameters, digits=3)
     if found.trained_parameters < found.parameters:
         size += f", {format_count(found.trained_parameters, digits=3)} trained"
+    machines = f"{found.devices}× {found.accelerator}"
     click.secho(f"{found.model} ({size}) on {machines}, {found.precision}", bold=True)
     click.echo(lay.words)
-    length = f" of {found.sequence:,} tokens" if found.sequence else ""
+    length = f" of {render.count(found.sequence, 'token')}" if found.sequence else ""
     click.echo(
         f"batch {render.count(found.global_batch, found.sample)}{length}: "
         f"dp {lay.dp} × micro-batch {lay.micro_batch} × accumulation {lay.accumulation}"

@@ -33,7 +33,7 @@ _ENOUGH = 3  # rows of a user's own that tell more than kin do
 BOUNDS = {
     "compute": ("matrix", "attention", "vocabulary", "recompute"),
     "memory bandwidth": ("elementwise", "optimizer"),
-    "network": ("tensor", "context", "expert", "gather", "data"),
+    "network": ("tensor", "context", "expert", "gather", "data", "contention"),
     "kernel launches": ("launch",),
     "pipeline bubble": ("pipeline",),
 }
@@ -44,6 +44,8 @@ class Answer:
     """Rates are of all accelerators together; `low_` and `high_` are the 80 % band."""
 
     model: str
+    accelerator: str
+    devices: int
     parameters: int
     trained_parameters: int
     precision: str
@@ -111,6 +113,8 @@ def answer(
     weights = columns.parameters(question.model)
     return Answer(
         model=question.model.name,
+        accelerator=question.accelerator.name,
+        devices=question.devices,
         parameters=weights,
         trained_parameters=round(weights * at(asked.trained)),
         precision=question.kind_of_number,

@@ -36,7 +36,9 @@ KIN = {
     "compile": "fsdp-compile", "eager": "fsdp-eager", "ddp": "fsdp-eager",
     "fsdp": "fsdp-eager", "megatron": "megatron", "nanotron": "nanotron",
     "torch": "fsdp-eager", "lightning": "fsdp-eager", "accelerate": "fsdp-eager",
-    "composer": "fsdp-eager", "transformers": "fsdp-eager", "axolotl": "fsdp-eager",
+    "composer": "fsdp-eager", "foundry": "fsdp-eager", "litgpt": "fsdp-eager",
+    "transformers": "fsdp-eager", "trainer": "fsdp-eager", "axolotl": "fsdp-eager",
+    "unsloth": "fsdp-eager", "neox": "megatron",
 }  # fmt: skip
 # Where nothing is said of the network, what such machines usually have: bytes/s for each device.
 _NETWORK_GBPS = {"volta": 50, "ampere": 200, "hopper": 400, "blackwell": 400}
