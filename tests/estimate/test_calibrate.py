@@ -9,7 +9,7 @@ import pytest
 
 from tests.catalog.small import REAL
 from tradewind.errors import BadFile, NoAccess
-from tradewind.estimate import calibrate, left_out, measurements
+from tradewind.estimate import calibrate, left_out, measurements, registry
 from tradewind.estimate.band import Evidence, Kind, half_width, reason
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import PRIORS, Constants, calibration, fitted
@@ -81,6 +81,7 @@ def test_what_a_row_leaves_out_is_usual() -> None:
     rows[1] |= {"global_batch": "64"}
     found = measurements.read(rows, accelerator, lambda name: bert if name == "bert" else None)
     assert found.cases.causal.tolist() == [0, 1]
+    assert read(row(accelerator="B200", precision="nvfp4")).cases.fp8[0] == 2
     assert (found.cases.dp[1], found.cases.accumulation[1], found.cases.fp8[1]) == (8, 4, 1)
     partly = read(row(n_kv_heads="", head_dim="", d_ff="", vocab="")).cases
     assert (partly.n_kv_heads[0], partly.head_dim[0], partly.d_ff[0]) == (32, 128, 16_384)
@@ -251,5 +252,13 @@ def test_other_models_are_reached_through_the_peaks() -> None:
     assert sum(found.unsupported.values()) == 2
     with pytest.raises(BadFile, match="no row can be used"):
         samples.read(odd, accelerator)
+    # A known transformer that nobody measured is counted; Lambda found 57 on a V100.
+    bert = measured("V100-16GB", "16", 57) | {"model": "bert-large", "seq_len": "384"}
+    counted = samples.predict(
+        samples.read([bert], accelerator),
+        {},
+        lambda name, length: samples.as_work(registry.find(name), length),  # type: ignore[arg-type]
+    )
+    assert counted[0] == pytest.approx(57, rel=0.3)
     nothing = samples.read([measured("T4", "8", 1.0) | {"model": "unheard-of"}], accelerator)
     assert np.isnan(samples.predict(nothing, coefficients)[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 from tradewind import catalog
 from tradewind.errors import BadFile, InvalidValue, NotFound
-from tradewind.estimate import columns, measurements, registry
+from tradewind.estimate import columns, measurements, registry, samples
 from tradewind.model import Accelerator
 from tradewind.model.shape import Work
 
@@ -58,12 +58,13 @@ def scores(errors: Any, sources: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def work(name: str) -> Work | None:
+def work(name: str, length: float | None) -> Work | None:
+    """What a sample of a model costs, `length` being that of a sequence."""
     try:
         found = registry.find(name)
     except (NotFound, InvalidValue):
         return None
-    return found if isinstance(found, Work) else None
+    return found if isinstance(found, Work) else samples.as_work(found, length)
 
 
 def finders() -> tuple[

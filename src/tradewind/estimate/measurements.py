@@ -40,7 +40,7 @@ KIN = {
     "transformers": "fsdp-eager", "trainer": "fsdp-eager", "axolotl": "fsdp-eager",
     "unsloth": "fsdp-eager", "neox": "megatron",
 }  # fmt: skip
-# Where nothing is said of the network, what such machines usually have: bytes/s for each device.
+# Where nothing is said of the network, what such machines usually have for each device.
 _NETWORK_GBPS = {"volta": 50, "ampere": 200, "hopper": 400, "blackwell": 400}
 
 
@@ -116,7 +116,9 @@ def case_of(
 ) -> dict[str, Any]:
     chip = accelerator(row.get("accelerator", ""), number(row, "accelerator_mem_gb"))
     case: dict[str, Any] = dict(_model(row, shape))
-    case |= hardware.columns(chip, row.get("precision", "bf16").lower())
+    # Four bits are new: their nearest kin are eight with scales for each block.
+    precision = re.sub(r".*fp4", "mxfp8", row.get("precision", "bf16").lower())
+    case |= hardware.columns(chip, precision)
     node = number(row, "gpus_per_node") or 8
     text = row.get("interconnect", "")
     if not case["generation"].startswith("tpu"):
