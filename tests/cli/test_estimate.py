@@ -74,6 +74,12 @@ def test_advice_is_about_this_case(cli: Cli) -> None:
 
 
 def test_models_that_are_no_transformers(cli: Cli) -> None:
+    seen, unseen = (
+        cli("estimate", "--model", "resnet-50", "--on", on, "--json").json
+        for on in ("RTX3090", "MI300X")
+    )
+    assert seen["high_samples_per_s"] < 2 * seen["low_samples_per_s"]
+    assert unseen["high_samples_per_s"] > 2 * unseen["low_samples_per_s"]
     out = cli("estimate", "--model", "resnet-50", "--on", "8xA100-80GB").out
     assert "images/s" in out
     assert "tokens" not in out
