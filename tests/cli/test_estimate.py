@@ -79,6 +79,8 @@ def test_models_that_are_no_transformers(cli: Cli) -> None:
         for on in ("RTX3090", "MI300X")
     )
     assert seen["high_samples_per_s"] < 2 * seen["low_samples_per_s"]
+    gnmt = cli("estimate", "--model", "gnmt", "--on", "8xA100-80GB", "--json").json
+    assert (gnmt["sample"], gnmt["global_batch"]) == ("token", 65_536)
     assert unseen["high_samples_per_s"] > 2 * unseen["low_samples_per_s"]
     out = cli("estimate", "--model", "resnet-50", "--on", "8xA100-80GB").out
     assert "images/s" in out

@@ -184,8 +184,11 @@ def _band(q: Question, case: Cases, own: Evidence | None) -> tuple[float, str]:
             width, why = scarce, f"you measured {kind.stack} on {kind.chip}: {rows} rows"
     judged = {}
     if isinstance(q.model, Work):
-        if q.accelerator.vendor == "NVIDIA":
-            width = 0.0  # samples were timed on many of these, whatever transformers were
+        # Samples were timed on NVIDIA's chips only, but on many of them.
+        width, why = 0.0, ""
+        if q.accelerator.vendor != "NVIDIA":
+            width = calibration()["bands"]["kin"]
+            why = f"{q.model.name} was not measured on {q.accelerator.vendor}'s chips"
         if samples.is_measured(q.model):
             judged["measured"] = f"{q.model.name} was measured, and its figures scatter"
         else:

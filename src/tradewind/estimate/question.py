@@ -24,6 +24,7 @@ LONGEST = 100_000_000  # tokens in a sequence
 LARGEST_BATCH = 10**9
 MOST_DEVICES = 1_000_000
 USUAL_SEQUENCE, USUAL_BATCH = 4096, 256
+USUAL_TOKENS = 65_536  # in a step, of models whose samples are tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class Question:
     per_node: int = 1
     nodes: int = 1
     sequence: int | None = None  # the usual 4096 or the model's longest; 1 where there is none
-    global_batch: int | None = None  # the usual 256, or a little more where that does not divide
+    global_batch: int | None = None  # the usual, or a little more where that does not divide
     precision: str | None = None  # bf16, or the nearest that the chip has
     stack: str | None = None
     optimizer: str = "adamw"
@@ -73,7 +74,8 @@ class Question:
         """Samples in an optimizer step."""
         if self.global_batch is not None:
             return self.global_batch
-        return -(-USUAL_BATCH // self.devices) * self.devices
+        usual = USUAL_TOKENS if self.sample == "token" else USUAL_BATCH
+        return -(-usual // self.devices) * self.devices
 
     @property
     def sample(self) -> str:
