@@ -11,16 +11,12 @@ from tradewind.errors import BadFile, InvalidValue, NoAccess
 
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Each row and the line it ends on; cells that a short row lacks are empty.
-
-    BadFile if it is damaged, NoAccess if out of reach.
-    """
+    """Each row and the line it ends on. BadFile if it is damaged, NoAccess if out of reach."""
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream, restval="")
+            reader = csv.DictReader(stream)
             for cells in reader:
-                cells.pop(None, None)  # beyond the header
                 yield reader.line_num, cells
     except (gzip.BadGzipFile, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise BadFile(f"{path} is damaged: {error}") from None

@@ -65,7 +65,11 @@ class Measurements:
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    return [cells for _, cells in csvfile.rows(path)]
+    """What a short row lacks is empty, and what is beyond the header is dropped."""
+    return [
+        {name: cell or "" for name, cell in cells.items() if name is not None}
+        for _, cells in csvfile.rows(path)
+    ]
 
 
 def read(
