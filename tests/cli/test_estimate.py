@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Ran
 from tests.estimate.test_calibrate import row
 
 LLAMA = ("--model", "llama-3.1-8b", "--on", "8xH100-SXM")
@@ -65,9 +65,23 @@ def test_advice_is_about_this_case(cli: Cli) -> None:
     assert "flash attention would be" in out
     assert "fp8 would be" in out
     assert "bound by compute" in out
+    # What two changes would lead to is said once, by the smaller.
+    fixed = ("--micro-batch", "1", "--sharding", "zero3", "--tp", "1", "--pp", "1")
+    found = cli("estimate", *LLAMA, *fixed, "--seq", "8192", "--activation-checkpointing", "full")
+    assert "no recompute would be" in found.out
+    assert "another layout" not in found.out
+    assert "megatron" not in cli("estimate", "--model", "gpt2", "--on", "Radeon-Pro-V620").out
 
 
 def test_models_that_are_no_transformers(cli: Cli) -> None:
+    seen, unseen = (
+        cli("estimate", "--model", "resnet-50", "--on", on, "--json").json
+        for on in ("RTX3090", "MI300X")
+    )
+    assert seen["high_samples_per_s"] < 2 * seen["low_samples_per_s"]
+    gnmt = cli("estimate", "--model", "gnmt", "--on", "8xA100-80GB", "--json").json
+    assert (gnmt["sample"], gnmt["global_batch"]) == ("token", 65_536)
+    assert unseen["high_samples_per_s"] > 2 * unseen["low_samples_per_s"]
     out = cli("estimate", "--model", "resnet-50", "--on", "8xA100-80GB").out
     assert "images/s" in out
     assert "tokens" not in out
@@ -108,6 +122,7 @@ def test_stacks_of_other_names_are_taken_as_kin(cli: Cli) -> None:
     out = cli("estimate", *LLAMA, "--stack", "torchtitan").out
     assert "the stack torchtitan is taken as fsdp-compile" in out
     assert "taken to be fsdp-compile" in cli("estimate", *LLAMA).out
+    assert "torchtitan was not measured" in out
     assert "groups of 8" in cli("estimate", *LLAMA, "--nodes", "2", "--sharding", "hsdp").out
 
 
@@ -121,8 +136,24 @@ def test_ones_own_points(cli: Cli, tmp_path: Path) -> None:
         writer.writeheader()
         for micro in (1, 2, 4):
             writer.writerow(row(micro_batch=micro, tokens_per_s_per_gpu=5_000))
+        writer.writerow(row(accelerator="Z99"))
     after = cli(*arguments, "--measured", str(path)).json["tokens_per_s"]
     assert after < 0.8 * before
+    ran = cli("estimate", *LLAMA, "--stack", "torchtitan", "--measured", str(path))
+    assert f"1 row of {path} left out: no accelerator is called 'Z99'" in ran.err
+    assert "you measured" not in ran.out  # the published ones tell as much
+    ran = cli("estimate", *LLAMA, "--stack", "nanotron", "--measured", str(path))
+    assert "none of your measurements is of nanotron" in ran.out
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(row()))
+        writer.writeheader()
+        for micro in (1, 2, 4):
+            writer.writerow(row(accelerator="L4", accelerator_mem_gb=24, micro_batch=micro))
+    gpt2 = ("estimate", "--model", "gpt2", "--on", "8xL4", "--json")
+    before, after = cli(*gpt2).json, cli(*gpt2, "--measured", str(path)).json
+    assert "you measured fsdp-compile on L4: 3 rows" in after["band"]
+    width = [found["high_tokens_per_s"] / found["low_tokens_per_s"] for found in (before, after)]
+    assert width[1] < 0.7 * width[0]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +177,8 @@ def test_ones_own_points(cli: Cli, tmp_path: Path) -> None:
         ([*LLAMA, "--nodes", "0"], 2, "--nodes"),
         ([*LLAMA, "--nodes", "1000000"], 2, "from 1 to 125,000"),
         ([*LLAMA, "--network", "0Gbps"], 2, "cannot be"),
-        ([*LLAMA, "--network", "400"], 2, "no unit"),
+        ([*LLAMA, "--network", "400"], 2, "--network: '400' has no unit"),
+        ([*LLAMA, "--network", ""], 2, "--network"),
         # -- precision and software
         (["--model", "gpt2", "--on", "A100-80GB", "--precision", "fp8"], 2, "bf16, fp16, fp32"),
         (["--model", "gpt2", "--on", "V100-16GB", "--precision", "bf16"], 2, "may be fp16"),
@@ -154,9 +186,10 @@ def test_ones_own_points(cli: Cli, tmp_path: Path) -> None:
         ([*LLAMA, "--precision", "mxfp8"], 2, "no mxfp8"),
         ([*LLAMA, "--precision", "int8"], 2, "--precision"),
         ([*LLAMA, "--stack", "foo"], 2, "fsdp-compile"),
+        ([*LLAMA, "--stack", ""], 2, "fsdp-compile"),
         (["--model", "gpt2", "--on", "v5e-8", "--stack", "megatron"], 2, "through XLA"),
         # -- the layout
-        ([*LLAMA, "--tp", "3"], 2, "32 attention heads"),
+        ([*LLAMA, "--tp", "3"], 2, "32 attention heads\nhint: tp may be 1, 2, 4, 8\n"),
         ([*LLAMA, "--tp", "16"], 2, "there are 8 accelerators"),
         (["--model", "falcon-40b", "--on", "8xH100-SXM", "--tp", "3"], 2, "attention heads"),
         ([*LLAMA, "--pp", "5"], 2, "32 layers"),
@@ -173,12 +206,12 @@ def test_ones_own_points(cli: Cli, tmp_path: Path) -> None:
         ([*LLAMA, "--optimizer", "adam"], 2, "adamw"),
         # -- batch and sequence
         ([*LLAMA, "--global-batch", "7", "--tp", "1", "--pp", "1"], 2, "8, 16"),
-        ([*LLAMA, "--global-batch", "7.5"], 2, "whole number"),
+        ([*LLAMA, "--global-batch", "7.5"], 2, "--global-batch: '7.5' is not a whole number"),
         ([*LLAMA, "--global-batch", "0"], 2, "global batch"),
         ([*LLAMA, "--global-batch", "8", "--micro-batch", "16"], 2, "larger than the global"),
         ([*LLAMA, "--micro-batch", "3"], 2, "in micro-batches of 3"),
         ([*LLAMA, "--seq", "0"], 2, "from 1 to 100,000,000"),
-        ([*LLAMA, "--seq", "-4"], 2, "negative"),
+        ([*LLAMA, "--seq", "-4"], 2, "--seq: '-4' is negative"),
         ([*LLAMA, "--seq", "200M"], 2, "from 1 to 100,000,000"),
         ([*LLAMA, "--seq", "long"], 2, "not a number"),
         ([*LLAMA, "--seq", ""], 2, "not a number"),
@@ -222,6 +255,32 @@ def test_benches(cli: Cli, tmp_path: Path) -> None:
     assert cli("bench", "estimate").code == 2
     assert cli("bench", "memory", "--data", str(path)).code == 4
     assert cli("bench", "estimate", "--data", "none.csv").code == 5
+
+
+def test_benches_take_files_that_are_not_quite_right(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+
+    def bench(name: str, *lines: str) -> Ran:
+        path.write_text("\n".join(lines) + "\n")
+        return cli("bench", name, "--data", str(path), "--json")
+
+    header = "model,outcome,accelerator,throughput_per_gpu,tokens_per_s_per_gpu,n_gpus"
+    for name in ("estimate", "memory", "other-models"):
+        assert "has no rows" in bench(name, header).err
+        assert "has no column" in bench(name, "model,n_gpus", "gpt2,1").err
+        # No accelerator: no column, an empty cell, or a row that ends too soon.
+        ran = bench(name, header.replace("accelerator", "notes"), "resnet-50,ok,A100,9,9,1")
+        assert ran.code == 4
+        assert "is not the name of an accelerator" in ran.err
+    found = bench("memory", header, "gpt2,OK,T4", "gpt2,maybe,T4,,,1", "gpt2,ok,,", "gpt2").json
+    assert (found["scored"], found["unsupported"]) == (1, 3)
+    found = bench("other-models", header, "resnet50,,V100,400,,1,,", ",,V100,400,,1").json
+    assert (found["scored"], found["unsupported"]) == (1, 1)
+    # The first row decides nothing about the others.
+    shaped = f"{header},layers,d_model,n_heads"
+    known, given = "gpt2,,T4,,9,1,,,", "mine,,T4,,9,1,12,768,12"
+    assert bench("estimate", shaped, known, given).json["scored"] == 2
+    assert bench("estimate", shaped, given, known).json["scored"] == 2
 
 
 def test_calibrate(cli: Cli, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.catalog.small import REAL
 from tradewind.errors import BadFile, NoAccess
-from tradewind.estimate import calibrate, left_out, measurements
+from tradewind.estimate import calibrate, left_out, measurements, registry
 from tradewind.estimate.band import Evidence, Kind, half_width, reason
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import PRIORS, Constants, calibration, fitted
@@ -67,6 +67,24 @@ def test_rows_that_cannot_be_taken_are_counted_with_the_reason() -> None:
     assert "the shape of 'unheard-of' is not known" in found.unsupported
     with pytest.raises(BadFile, match="no row can be used"):
         read(row(accelerator="Z99"))
+
+
+def test_what_a_row_leaves_out_is_usual() -> None:
+    bert = {"layers": 12, "d_model": 768, "n_heads": 12, "n_kv_heads": 12, "head_dim": 64,
+            "d_ff": 3072, "gated": 0, "vocab": 30_522, "tied": 1, "experts": 0,
+            "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0, "mixing": 0,
+            "attending": 1, "window": 0, "windowed": 0, "causal": 0}  # fmt: skip
+    rows = [
+        row(layers="", model="bert"),
+        row(n_gpus=16, tp=2, dp="", grad_accum="", precision="FP8"),
+    ]
+    rows[1] |= {"global_batch": "64"}
+    found = measurements.read(rows, accelerator, lambda name: bert if name == "bert" else None)
+    assert found.cases.causal.tolist() == [0, 1]
+    assert read(row(accelerator="B200", precision="nvfp4")).cases.fp8[0] == 2
+    assert (found.cases.dp[1], found.cases.accumulation[1], found.cases.fp8[1]) == (8, 4, 1)
+    partly = read(row(n_kv_heads="", head_dim="", d_ff="", vocab="")).cases
+    assert (partly.n_kv_heads[0], partly.head_dim[0], partly.d_ff[0]) == (32, 128, 16_384)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -162,12 +180,12 @@ def test_what_is_less_known_is_never_more_certain() -> None:
     assert 0 < bands["measured"] <= bands["scarce"] <= bands["kin"] < bands["new"]
     common = {
         "layers": 2, "d_model": 64, "n_heads": 1, "n_kv_heads": 1, "head_dim": 64, "d_ff": 64,
-        "vocab": 10, "sequence": 8, "peak": 1, "peak16": 1, "bandwidth": 1, "link": 1,
+        "vocab": 10, "sequence": 8, "peak": 1, "peak16": 312e12, "bandwidth": 1, "link": 1,
         "network": 1, "memory_gb": 1,
     }  # fmt: skip
     kinds = [
-        Kind("megatron", "hopper", "H100-SXM"),
-        Kind("megatron", "ampere", "A10G"),
+        Kind("fsdp-eager", "ampere", "A100-80GB"),
+        Kind("fsdp-eager", "ampere", "A100-40GB"),
         Kind("fsdp-compile", "rdna", "W7900"),
     ]
     widths = [half_width(Cases.of(common | kind._asdict()))[0] for kind in kinds]
@@ -175,6 +193,12 @@ def test_what_is_less_known_is_never_more_certain() -> None:
     assert widths[0] < bands["scarce"] <= widths[1]
     for kind in kinds:
         assert kind.stack in reason(kind)
+    another_make = half_width(Cases.of(common | kinds[1]._asdict() | {"peak16": 70e12}))[0]
+    assert another_make == widths[2] > widths[1]
+    assert reason(Kind("xla-tpu", "tpu-v6e", "TPU-v6e")).endswith(
+        "hardly measured: 7 rows of 1 source"
+    )
+    assert "but on others of ampere" in reason(kinds[1])
 
 
 def test_the_calibration_has_its_provenance() -> None:
@@ -223,7 +247,18 @@ def test_other_models_are_reached_through_the_peaks() -> None:
     unseen = samples.read([measured("H100-SXM", "64 and 256", 1.0)], accelerator)
     predicted = samples.predict(unseen, coefficients)[0]
     assert predicted == pytest.approx(speed(989.4e12, 3350e9, 256), rel=0.1)
-    odd = samples.read([measured("Z99", "1", 1.0), measured("T4", "8", 0)], accelerator)
-    assert sum(odd.unsupported.values()) == 2
+    odd = [measured("Z99", "1", 1.0), measured("T4", "8", 0)]
+    found = samples.read([*odd, measured("T4", "8", 1.0)], accelerator)
+    assert sum(found.unsupported.values()) == 2
+    with pytest.raises(BadFile, match="no row can be used"):
+        samples.read(odd, accelerator)
+    # A known transformer that nobody measured is counted; Lambda found 57 on a V100.
+    bert = measured("V100-16GB", "16", 57) | {"model": "bert-large", "seq_len": "384"}
+    counted = samples.predict(
+        samples.read([bert], accelerator),
+        {},
+        lambda name, length: samples.as_work(registry.find(name), length),  # type: ignore[arg-type]
+    )
+    assert counted[0] == pytest.approx(57, rel=0.3)
     nothing = samples.read([measured("T4", "8", 1.0) | {"model": "unheard-of"}], accelerator)
     assert np.isnan(samples.predict(nothing, coefficients)[0])

@@ -12,7 +12,7 @@ from tradewind.catalog.catalog import Catalog
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
 from tradewind.estimate.answer import band_of, cases
-from tradewind.estimate.band import half_width, kinds, reason
+from tradewind.estimate.band import half_width, kinds
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.hardware import best_precision
 from tradewind.estimate.layouts import layouts
@@ -145,7 +145,7 @@ def fastest(
         rate = float(step_time(case, constants).tokens_per_s[0]) * question.devices
         seconds = train.total_samples / (rate / question.length)
         if best is None or seconds < best[0]:
-            width = band_of(question, float(half_width(case)[0]), reason(kinds(case)[0]))[0]
+            width = band_of(question, kinds(case)[0], float(half_width(case)[0]))[0]
             best = seconds, width, likely
     return None if best is None else (*best, speeds._state_bytes(train, model))
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tradewind import clock
-from tradewind.bench.measured import finders, scores
-from tradewind.errors import BadFile
+from tradewind.bench.measured import finders, rows_of, scores, unsupported
 from tradewind.estimate import calibrate, left_out, measurements
 from tradewind.estimate.band import half_width, kinds, widths
 from tradewind.estimate.cases import Cases
@@ -25,10 +23,7 @@ def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
     """
     import numpy as np
 
-    rows = measurements.rows_of(path)
-    if not rows or "tokens_per_s_per_gpu" not in rows[0]:
-        raise BadFile(f"{path} has no column tokens_per_s_per_gpu", hint="see docs/measurements.md")
-    measured = measurements.read(rows, *finders())
+    measured = measurements.read(rows_of(path, "tokens_per_s_per_gpu"), *finders())
     constants = fitted()
     if leave_out:
         leave = left_out.by_source if leave_out == "sources" else left_out.by_model
@@ -41,8 +36,7 @@ def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
     return {
         "rows": measured.rows,
         "scored": len(errors),
-        "unsupported": sum(measured.unsupported.values()),
-        "unsupported_reasons": dict(Counter(measured.unsupported).most_common(10)),
+        **unsupported(measured.unsupported),
         **scores(errors, measured.sources),
         "band80_coverage": round(100 * float(inside.mean()), 1),
     }

@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tradewind import catalog
-from tradewind.errors import InvalidValue, NotFound
-from tradewind.estimate import columns, registry
+from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.estimate import columns, measurements, registry, samples
 from tradewind.model import Accelerator
 from tradewind.model.shape import Work
 
 # Measured, and the same chip as one that the catalog knows: only the memory differs.
 _SAME_CHIP = {"Quadro RTX 8000": "Quadro-RTX6000"}
+
+
+def rows_of(path: Path, column: str) -> list[dict[str, str]]:
+    """The rows of a file of measurements, which must have that column."""
+    rows = measurements.rows_of(path)
+    if not rows:
+        raise BadFile(f"{path} has no rows", hint="see docs/measurements.md")
+    if column not in rows[0]:
+        raise BadFile(f"{path} has no column {column}", hint="see docs/measurements.md")
+    return rows
+
+
+def unsupported(reasons: Counter[str]) -> dict[str, Any]:
+    """How many rows could not be taken, and the most frequent reasons."""
+    return {
+        "unsupported": sum(reasons.values()),
+        "unsupported_reasons": dict(reasons.most_common(10)),
+    }
 
 
 def scores(errors: Any, sources: Sequence[str]) -> dict[str, Any]:
@@ -38,12 +58,13 @@ def scores(errors: Any, sources: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def work(name: str) -> Work | None:
+def work(name: str, length: float | None) -> Work | None:
+    """What a sample of a model costs, `length` being that of a sequence."""
     try:
         found = registry.find(name)
-    except NotFound:
+    except (NotFound, InvalidValue):
         return None
-    return found if isinstance(found, Work) else None
+    return found if isinstance(found, Work) else samples.as_work(found, length)
 
 
 def finders() -> tuple[

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tradewind.bench.measured import finders
-from tradewind.errors import BadFile
-from tradewind.estimate import measurements, outcomes
+from tradewind.bench.measured import finders, rows_of, unsupported
+from tradewind.estimate import outcomes
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.memory import fits, memory_use
 
@@ -17,10 +15,7 @@ def measure(path: Path) -> dict[str, Any]:
     """All figures in percent: rows judged rightly, failures foreseen, working rows accepted."""
     import numpy as np
 
-    rows = measurements.rows_of(path)
-    if not rows or "outcome" not in rows[0]:
-        raise BadFile(f"{path} has no column outcome", hint="see docs/measurements.md")
-    found = outcomes.read(rows, *finders())
+    found = outcomes.read(rows_of(path, "outcome"), *finders())
     constants = fitted()
     use = memory_use(found.cases, constants)
     said = fits(found.cases, use, constants)
@@ -35,8 +30,7 @@ def measure(path: Path) -> dict[str, Any]:
     return {
         "rows": found.rows,
         "scored": len(ran),
-        "unsupported": sum(found.unsupported.values()),
-        "unsupported_reasons": dict(Counter(found.unsupported).most_common(10)),
+        **unsupported(found.unsupported),
         "fit_accuracy": share(said == ran),
         "oom_caught": share(~said[~ran]),
         "ok_kept": share(said[ran]),

@@ -109,6 +109,8 @@ def estimate(
     """How near the estimates of speed come to measured training runs."""
     from tradewind.bench import estimate as bench
 
+    if leave_one_source_out and leave_models_out:
+        raise click.UsageError("leave sources or models out, not both")
     if speed:
         found = bench.speed()
     else:
@@ -172,5 +174,7 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
     for name, value in found.items():
         if not isinstance(value, dict):
             click.echo(f"{name:<20} {value}")
+    for reason, rows in found.get("unsupported_reasons", {}).items():
+        click.echo(f"  unsupported {rows:>6}  {reason}")
     for name, figures in by_source.items():
         click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))

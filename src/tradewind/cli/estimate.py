@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +15,11 @@ from tradewind.errors import InvalidValue
 from tradewind.units import format_count, parse_bandwidth, parse_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tradewind.estimate.advice import Advice
     from tradewind.estimate.answer import Answer
+    from tradewind.estimate.band import Evidence
     from tradewind.estimate.constants import Constants
 
 # Where no single change that was tried helps.
@@ -145,45 +147,59 @@ def command(
     match = catalog.names.resolve(hardware)
     accelerator = catalog.accelerators[catalog.names.one(hardware)]
     count = check_count(accelerator, match.count or 1, catalog.most_in_a_machine(accelerator.name))
+    bits = _parsed("--network", parse_bandwidth, network)
     question = Question(
         model=models.load(model),
         accelerator=accelerator,
         per_node=count,
-        sequence=parse_count(seq, noun="tokens") if seq is not None else None,
-        global_batch=parse_count(global_batch) if global_batch is not None else None,
+        sequence=_parsed("--seq", partial(parse_count, noun="tokens"), seq),
+        global_batch=_parsed("--global-batch", parse_count, global_batch),
         lora=lora or qlora,
         quantised=bool(qlora),
         flash=not no_flash_attention,
         sharding=SHARDING_NAMES.get(sharding or "", sharding),
-        network_gbps=parse_bandwidth(network) / 1e9 if network else None,
+        network_gbps=None if bits is None else bits / 1e9,
         **given,
     )
-    constants = _sharpened(measured) if measured else None
-    found = answer(question, constants)
+    constants, own = _sharpened(measured) if measured is not None else (None, None)
+    found = answer(question, constants, own)
     advice = advise(question, found, constants)
     if as_json:
         render.print_json(asdict(found) | {"advice": [asdict(a) for a in advice]})
         return
-    _show(found, f"{count * question.nodes}× {accelerator.name}")
+    _show(found)
     _show_advice(found, advice)
 
 
-def _sharpened(path: str) -> Constants:
+def _parsed(option: str, parse: Callable[[str], int], text: str | None) -> int | None:
+    if text is None:
+        return None
+    try:
+        return parse(text)
+    except InvalidValue as error:
+        raise InvalidValue(f"{option}: {error.message}", hint=error.hint) from None
+
+
+def _sharpened(path: str) -> tuple[Constants, Evidence]:
     from tradewind.bench.measured import finders
-    from tradewind.estimate import calibrate, constants, measurements
+    from tradewind.estimate import band, calibrate, constants, measurements
 
     own = measurements.read(measurements.rows_of(Path(path)), *finders())
-    return calibrate.sharpen(own, constants.fitted())
+    for why, rows in own.unsupported.most_common():
+        render.remark(f"{render.count(rows, 'row')} of {path} left out: {why}")
+    evidence = band.Evidence.of(band.kinds(own.cases), own.sources)
+    return calibrate.sharpen(own, constants.fitted()), evidence
 
 
-def _show(found: Answer, machines: str) -> None:
+def _show(found: Answer) -> None:
     lay = found.layout
     size = format_count(found.parameters, digits=3)
     if found.trained_parameters < found.parameters:
         size += f", {format_count(found.trained_parameters, digits=3)} trained"
+    machines = f"{found.devices}× {found.accelerator}"
     click.secho(f"{found.model} ({size}) on {machines}, {found.precision}", bold=True)
     click.echo(lay.words)
-    length = f" of {found.sequence:,} tokens" if found.sequence else ""
+    length = f" of {render.count(found.sequence, 'token')}" if found.sequence else ""
     click.echo(
         f"batch {render.count(found.global_batch, found.sample)}{length}: "
         f"dp {lay.dp} × micro-batch {lay.micro_batch} × accumulation {lay.accumulation}"

@@ -10,7 +10,9 @@ from typing import Any
 from tradewind.errors import InvalidValue
 from tradewind.estimate import hardware, stacks
 from tradewind.estimate.answer import Answer, answer
+from tradewind.estimate.band import on_record
 from tradewind.estimate.constants import Constants, fitted
+from tradewind.estimate.layouts import Layout
 from tradewind.estimate.measurements import network_gbps
 from tradewind.estimate.question import Question
 from tradewind.model.shape import Shape
@@ -45,11 +47,15 @@ def advise(q: Question, found: Answer, constants: Constants | None = None) -> li
     """The changes that help most. Where it does not fit, the smallest that make it fit first."""
     constants = constants or fitted()
     heard: list[Advice] = []
+    seen: list[tuple[Question, Layout]] = []  # what a larger change would only repeat
     for change, changed in _changes(q, found, constants):
         try:
             other = answer(changed, constants)
         except InvalidValue:
             continue
+        if (free := _undecided(changed), other.layout) in seen:
+            continue
+        seen.append((free, other.layout))
         # More accelerators do more: what counts is what each does.
         more = changed.devices / q.devices
         speedup = other.samples_per_s / found.samples_per_s / more
@@ -114,7 +120,10 @@ def _to_go_faster(q: Question, found: Answer) -> Iterator[tuple[str, Question]]:
         yield "bf16", replace(q, precision="bf16")
     if not stacks.fused(q.software):
         yield "a compiled stack (fsdp-compile)", replace(q, stack="fsdp-compile")
-    if isinstance(q.model, Shape) and q.software.startswith("fsdp") and q.lora is None:
+    decoder = isinstance(q.model, Shape) and q.model.kind == "decoder" and q.lora is None
+    # Where it was never seen to run, it is no advice.
+    known = on_record("megatron", hardware.generation(q.accelerator))
+    if decoder and known and q.software.startswith("fsdp"):
         yield "the stack megatron", replace(q, stack="megatron")
     lay = found.layout
     if lay.accumulation < 8 or lay.pp > 1:

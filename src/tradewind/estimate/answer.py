@@ -11,9 +11,9 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from tradewind.estimate import columns, hardware, lora, samples, stacks
-from tradewind.estimate.band import half_width, kinds, reason
+from tradewind.estimate.band import Evidence, Kind, half_width, kinds, reason
 from tradewind.estimate.cases import Cases
-from tradewind.estimate.constants import Constants, fitted
+from tradewind.estimate.constants import Constants, calibration, fitted
 from tradewind.estimate.layouts import Layout, layouts
 from tradewind.estimate.measurements import network_gbps
 from tradewind.estimate.memory import GB, fits, memory_use
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 # Half-widths in the logarithm, where what transformers show says little.
-_BANDS = {"measured": 0.25, "registry": 0.5, "profile": 0.4, "lora": 0.35}
+_BANDS = {"measured": 0.3, "registry": 0.5, "profile": 0.4, "lora": 0.35, "stack": 0.35}
+_ENOUGH = 3  # rows of a user's own that tell more than kin do
 
 BOUNDS = {
     "compute": ("matrix", "attention", "vocabulary", "recompute"),
     "memory bandwidth": ("elementwise", "optimizer"),
-    "network": ("tensor", "context", "expert", "gather", "data"),
+    "network": ("tensor", "context", "expert", "gather", "data", "contention"),
     "kernel launches": ("launch",),
     "pipeline bubble": ("pipeline",),
 }
@@ -43,6 +44,8 @@ class Answer:
     """Rates are of all accelerators together; `low_` and `high_` are the 80 % band."""
 
     model: str
+    accelerator: str
+    devices: int
     parameters: int
     trained_parameters: int
     precision: str
@@ -70,8 +73,13 @@ class Answer:
     notes: tuple[str, ...]
 
 
-def answer(question: Question, constants: Constants | None = None) -> Answer:
-    """Raises InvalidValue, naming the field and what is legal, where no layout is possible."""
+def answer(
+    question: Question, constants: Constants | None = None, own: Evidence | None = None
+) -> Answer:
+    """Raises InvalidValue, naming the field and what is legal, where no layout is possible.
+
+    `own`: what the user measured, if that is what sharpened the constants.
+    """
     import numpy as np
 
     check(question)
@@ -91,17 +99,23 @@ def answer(question: Question, constants: Constants | None = None) -> Answer:
     seconds = {f.name: at(getattr(time, f.name)) for f in fields(time)}
     step, each = seconds.pop("step"), seconds.pop("tokens_per_s")
     groups = {name: sum(seconds[part] for part in parts) for name, parts in BOUNDS.items()}
-    width, why = _band(question, asked.take([best]))
-    low, high = float(np.exp(-width)), float(np.exp(width))
     rate = each * question.devices / question.length
     has_tokens = isinstance(question.model, Shape) or question.sample == "token"
     tokens = rate * question.length if has_tokens else None
     flops = columns.step_flops(question.model, question.length)
     if question.lora is not None:  # no gradients of frozen weights
         flops *= (2 + at(asked.trained)) / 3
+    utilisation = rate * flops / question.devices / at(asked.peak)
+    case = asked.take([best])
+    width, why = band_of(question, kinds(case)[0], float(half_width(case)[0]), own)
+    low, high = float(np.exp(-width)), float(np.exp(width))
+    if utilisation * high > 1:  # nothing passes the peak
+        high = max(1 / utilisation, 1.0)
     weights = columns.parameters(question.model)
     return Answer(
         model=question.model.name,
+        accelerator=question.accelerator.name,
+        devices=question.devices,
         parameters=weights,
         trained_parameters=round(weights * at(asked.trained)),
         precision=question.kind_of_number,
@@ -122,11 +136,11 @@ def answer(question: Question, constants: Constants | None = None) -> Answer:
         tokens_per_s=tokens,
         low_tokens_per_s=None if tokens is None else tokens * low,
         high_tokens_per_s=None if tokens is None else tokens * high,
-        utilisation=rate * flops / question.devices / at(asked.peak),
+        utilisation=utilisation,
         bound_by=max(groups, key=groups.__getitem__),
         considered=len(found),
         band=why,
-        notes=tuple(_notes(question)),
+        notes=tuple(_notes(question, own)),
     )
 
 
@@ -167,28 +181,47 @@ def columns_of(q: Question) -> dict[str, Any]:
     }
 
 
-def _band(q: Question, case: Cases) -> tuple[float, str]:
-    return band_of(q, float(half_width(case)[0]), reason(kinds(case)[0]))
-
-
-def band_of(q: Question, width: float, why: str) -> tuple[float, str]:
-    """Half of the band, in the logarithm, and what decides it; at least what the evidence says."""
-    if isinstance(q.model, Shape):
-        judged = {"lora": "LoRA was not measured"} if q.lora is not None else {}
-    elif isinstance(q.model, Work):
-        measured = samples.is_measured(q.model)
-        judged = {"measured" if measured else "registry": f"{q.model.name} is known by a sample"}
-    else:
-        judged = {"profile": "a profile counts work, and nothing was timed"}
+def band_of(
+    q: Question, kind: Kind, width: float, own: Evidence | None = None
+) -> tuple[float, str]:
+    """Half of the band, in the logarithm, and what decides it: `width` is what the evidence on its
+    stack and chip says, and other things may be less certain."""
+    why = reason(kind)
+    rows = own.counts.get(kind, (0, 0))[0] if own and isinstance(q.model, Shape) else 0
+    if rows >= _ENOUGH:
+        scarce = calibration()["bands"]["scarce"]
+        if scarce < width:
+            width, why = scarce, f"you measured {kind.stack} on {kind.chip}: {rows} rows"
+    judged = {}
+    if isinstance(q.model, Work):
+        # Samples were timed on NVIDIA's chips only, but on many of them.
+        width, why = 0.0, ""
+        if q.accelerator.vendor != "NVIDIA":
+            width = calibration()["bands"]["kin"]
+            why = f"{q.model.name} was not measured on {q.accelerator.vendor}'s chips"
+        if samples.is_measured(q.model):
+            judged["measured"] = f"{q.model.name} was measured, and its figures scatter"
+        else:
+            judged["registry"] = f"{q.model.name} was not measured: its work is counted"
+    elif isinstance(q.model, Profile):
+        judged["profile"] = "a profile counts work, and nothing was timed"
+    elif q.lora is not None:
+        judged["lora"] = "LoRA was not measured"
+    if q.stack is not None and rows < _ENOUGH and not stacks.is_measured(q.stack):
+        judged["stack"] = f"{q.stack} was not measured, only {q.software}, which it is taken as"
     for name, words in judged.items():
         if _BANDS[name] > width:
-            return _BANDS[name], words
+            width, why = _BANDS[name], words
     return width, why
 
 
-def _notes(q: Question) -> list[str]:
+def _notes(q: Question, own: Evidence | None) -> list[str]:
     """What was assumed where the question did not say, and what may mislead."""
     found = []
+    if own and not isinstance(q.model, Shape):
+        found.append("measurements of your own sharpen transformers with a shape only")
+    elif own and q.software not in own.stacks:
+        found.append(f"none of your measurements is of {q.software}: they change nothing")
     if q.stack is None:
         found.append(f"the software is taken to be {q.software}; --stack says otherwise")
     elif q.software != q.stack:

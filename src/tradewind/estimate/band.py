@@ -2,7 +2,7 @@
 
     measured   the stack on that very accelerator, in many rows or several sources
     scarce     the stack on that generation of accelerators, but little, or on another chip
-    kin        the stack, or the generation, but not together
+    kin        the stack, or the generation, but not together; or on chips far faster only
     new        neither
 
 The widths are those that held four fifths of rows that were left out of the fit (`left_out.py`),
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CLASSES = ("measured", "scarce", "kin", "new")
 MANY_ROWS, MANY_SOURCES = 30, 3
+# 16-bit peaks of the chips that stand for a generation. One that reaches no more than half of it
+# is of another make: an A10 is no small A100.
+_PEAKS = {"volta": 125e12, "ampere": 312e12, "hopper": 989e12, "blackwell": 2250e12}
 
 
 class Kind(NamedTuple):
@@ -41,7 +44,7 @@ class Evidence:
         """Of each kind its rows and sources."""
         self.counts = {kind: (rows, sources) for kind, rows, sources in counts}
         self._pairs = {(kind.stack, kind.generation) for kind in self.counts}
-        self._stacks = {kind.stack for kind in self.counts}
+        self.stacks = {kind.stack for kind in self.counts}
         self._generations = {kind.generation for kind in self.counts}
 
     @classmethod
@@ -52,18 +55,25 @@ class Evidence:
             distinct[kind].add(source)
         return cls((kind, rows[kind], len(distinct[kind])) for kind in rows)
 
+    def has(self, stack: str, generation: str) -> bool:
+        return (stack, generation) in self._pairs
+
     def familiarity(self, kind: Kind) -> str:
         rows, sources = self.counts.get(kind, (0, 0))
         if rows >= MANY_ROWS or sources >= MANY_SOURCES:
             return "measured"
-        if (kind.stack, kind.generation) in self._pairs:
+        if self.has(kind.stack, kind.generation):
             return "scarce"
-        known = kind.stack in self._stacks or kind.generation in self._generations
+        known = kind.stack in self.stacks or kind.generation in self._generations
         return "kin" if known else "new"
 
 
 def kinds(cases: Cases) -> list[Kind]:
-    columns = (cases.stack.tolist(), cases.generation.tolist(), cases.chip.tolist())
+    generations = [
+        f"slower chips of {name}" if peak <= 0.5 * _PEAKS.get(name, 0) else name
+        for name, peak in zip(cases.generation.tolist(), cases.peak16.tolist(), strict=True)
+    ]
+    columns = (cases.stack.tolist(), generations, cases.chip.tolist())
     return [Kind(*row) for row in zip(*columns, strict=True)]
 
 
@@ -90,16 +100,23 @@ def widths(wanted: Sequence[Kind], familiarity: Sequence[str]) -> Column:
     return column
 
 
+def on_record(stack: str, generation: str) -> bool:
+    """Whether the stack was measured on that generation at all."""
+    return _published().has(stack, generation)
+
+
 def reason(kind: Kind) -> str:
     """Why the band is as wide as it is, in words."""
     familiarity = _published().familiarity(kind)
     chip = kind.chip or kind.generation
+    rows, sources = _published().counts.get(kind, (0, 0))
+    many = f"{rows:,} rows of {sources} source{'s' if sources > 1 else ''}"
     if familiarity == "measured":
-        rows, sources = _published().counts[kind]
-        many = f"{sources} source{'s' if sources > 1 else ''}"
-        return f"{kind.stack} on {chip} was measured: {rows:,} rows of {many}"
+        return f"{kind.stack} on {chip} was measured: {many}"
+    if familiarity == "scarce" and rows:
+        return f"{kind.stack} on {chip} was hardly measured: {many}"
     if familiarity == "scarce":
-        return f"{kind.stack} was hardly measured on {chip}, but on others of {kind.generation}"
+        return f"{kind.stack} was not measured on {chip}, but on others of {kind.generation}"
     if familiarity == "kin":
         return f"{kind.stack} was not measured on {kind.generation}: taken from their kin"
     return f"neither {kind.stack} nor {kind.generation} was measured: taken from its peaks"

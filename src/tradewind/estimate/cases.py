@@ -143,9 +143,8 @@ _USUAL: dict[str, Any] = {
     "dp": 1, "tp": 1, "pp": 1, "vp": 1, "cp": 1, "ep": 1, "zero": 0, "shard": 1,
     "micro_batch": 1, "accumulation": 1, "recompute": 0, "flash": 1,
     "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "value_bytes": 2, "fused": 1,
-    "work_params": 0, "work_flops": 0, "work_matrix": 0, "work_bytes": 0,
-    "work_kept": 0, "work_passing": 0,
-    "work_launch": 0,
+    "work_params": 0, "work_flops": 0, "work_matrix": 0, "work_bytes": 0, "work_kept": 0,
+    "work_passing": 0, "work_launch": 0,
     "peak": None, "peak16": None, "bandwidth": None, "link": None, "network": None, "domain": 8,
     "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "chip": "", "stack": "megatron",
 }  # fmt: skip

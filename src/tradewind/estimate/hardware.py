@@ -29,6 +29,7 @@ def generation(accelerator: Accelerator) -> str:
     for word, known in {
         "cdna": "cdna",
         "rdna": "rdna",
+        "gcn": "rdna",
         "neuron": "neuron",
         "gaudi": "gaudi",
     }.items():
@@ -46,14 +47,13 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
     peak = (accelerator.fp8_tflops or half) if eight else half
     both_ways = not accelerator.link_type.startswith("PCIe")
     link = (accelerator.link_gbytes_per_s or 32) / (2 if both_ways else 1)
-    version = re.sub("^tpu-", "", accelerator.name.lower())
     return {
         "peak": peak * 1e12,
         "peak16": half * 1e12,
         "bandwidth": (accelerator.memory_bandwidth_gbps or 300) * 1e9,
         "link": link * 1e9,
         "memory_gb": accelerator.memory_gb,
-        "domain": _RACK.get(accelerator.name) or _TPU_SLICE.get(version, 8),
+        "domain": _joined(accelerator) or 8,
         "generation": generation(accelerator),
         "chip": accelerator.name,
         "fp8": (2 if precision == "mxfp8" else 1) if eight else 0,
@@ -62,8 +62,16 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
 
 def domain(accelerator: Accelerator, per_node: int) -> int:
     """Devices that the fast link joins: those of a node, of a rack, or of a TPU slice."""
-    version = re.sub("^tpu-", "", accelerator.name.lower())
-    return _RACK.get(accelerator.name) or _TPU_SLICE.get(version) or per_node
+    return _joined(accelerator) or per_node
+
+
+def _joined(accelerator: Accelerator) -> int:
+    """Of a rack or a TPU slice; 0 where the link ends with the machine."""
+    return _RACK.get(accelerator.name) or _slice(accelerator)
+
+
+def _slice(accelerator: Accelerator) -> int:
+    return _TPU_SLICE.get(accelerator.name.lower().removeprefix("tpu-"), 0)
 
 
 def precisions(accelerator: Accelerator) -> list[str]:
@@ -102,8 +110,7 @@ def check_count(accelerator: Accelerator, count: float, offered: float | None) -
             f"{count:g} of {accelerator.name}: training needs whole accelerators",
             hint=f"for example {max(1, round(count))}x{accelerator.name}",
         )
-    version = re.sub("^tpu-", "", accelerator.name.lower())
-    most = int(max(_TPU_SLICE.get(version, 0), offered or _UNOFFERED))
+    most = int(max(_slice(accelerator), offered or _UNOFFERED))
     if count > most:
         raise InvalidValue(
             f"no machine has {count:,.0f} of {accelerator.name}: the largest has {most:,}",

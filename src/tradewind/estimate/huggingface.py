@@ -165,7 +165,7 @@ def _check(s: Shape, origin: str) -> None:
     if s.layers > 10_000:
         raise refuse(f"layers is {s.layers}, expected at most 10,000")
     if s.experts and not 0 < s.experts_per_token <= s.experts:
-        raise refuse(f"experts_per_token is {s.experts_per_token}, of {s.experts} experts")
+        raise refuse(f"experts_per_token is {s.experts_per_token}, expected 1 to {s.experts}")
     if not s.experts and (s.experts_per_token or s.d_ff_expert or s.d_ff_shared):
         raise refuse("experts is missing: there are other fields of a mixture of experts")
     for name in ("dense_layers", "attention_layers", "full_attention_layers"):

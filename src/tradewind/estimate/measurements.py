@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 FindAccelerator = Callable[[str, float | None], Accelerator]
 FindShape = Callable[[str], Mapping[str, float] | None]
 
-_SHAPE = {
-    "layers": "layers",
-    "d_model": "d_model",
-    "n_heads": "n_heads",
-    "n_kv_heads": "n_kv_heads",
-    "head_dim": "head_dim",
-    "d_ff": "d_ff",
-    "vocab": "vocab",
-}
+_SHAPE = ("layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab")
 _ZERO = {"none": 0, "": 0, "ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "hsdp": 3}
 # Parts of a software stack's name, and which of ours it is most like.
 KIN = {
@@ -44,9 +36,11 @@ KIN = {
     "compile": "fsdp-compile", "eager": "fsdp-eager", "ddp": "fsdp-eager",
     "fsdp": "fsdp-eager", "megatron": "megatron", "nanotron": "nanotron",
     "torch": "fsdp-eager", "lightning": "fsdp-eager", "accelerate": "fsdp-eager",
-    "composer": "fsdp-eager", "transformers": "fsdp-eager", "axolotl": "fsdp-eager",
+    "composer": "fsdp-eager", "foundry": "fsdp-eager", "litgpt": "fsdp-eager",
+    "transformers": "fsdp-eager", "trainer": "fsdp-eager", "axolotl": "fsdp-eager",
+    "unsloth": "fsdp-eager", "neox": "megatron",
 }  # fmt: skip
-# Where nothing is said of the network, what such machines usually have: bytes/s for each device.
+# Where nothing is said of the network, what such machines usually have for each device.
 _NETWORK_GBPS = {"volta": 50, "ampere": 200, "hopper": 400, "blackwell": 400}
 
 
@@ -71,7 +65,11 @@ class Measurements:
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    return [cells for _, cells in csvfile.rows(path)]
+    """What a short row lacks is empty, and what is beyond the header is dropped."""
+    return [
+        {name: cell or "" for name, cell in cells.items() if name is not None}
+        for _, cells in csvfile.rows(path)
+    ]
 
 
 def read(
@@ -106,27 +104,36 @@ def read(
         sources.append(row.get("source", ""))
         models.append(row.get("model", ""))
     if not found:
-        raise BadFile(
-            "no row can be used" + (f": {unsupported.most_common(1)[0][0]}" if unsupported else "")
-        )
+        raise none_usable(unsupported)
     cases = Cases.of({name: [case[name] for case in found] for name in found[0]})
     return Measurements(cases, np.array(outcomes), sources, models, unsupported, total)
+
+
+def none_usable(unsupported: Counter[str]) -> BadFile:
+    """With the most frequent reason."""
+    why = f": {unsupported.most_common(1)[0][0]}" if unsupported else ""
+    return BadFile(f"no row can be used{why}")
 
 
 def case_of(
     row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
 ) -> dict[str, Any]:
-    chip = accelerator(row["accelerator"], number(row, "accelerator_mem_gb"))
+    chip = accelerator(row.get("accelerator", ""), number(row, "accelerator_mem_gb"))
     case: dict[str, Any] = dict(_model(row, shape))
-    case |= hardware.columns(chip, row.get("precision", "bf16"))
+    # Four bits are new: their nearest kin are eight with scales for each block.
+    precision = re.sub(r".*fp4", "mxfp8", row.get("precision", "bf16").lower())
+    case |= hardware.columns(chip, precision)
     node = number(row, "gpus_per_node") or 8
     text = row.get("interconnect", "")
     if not case["generation"].startswith("tpu"):
         case["domain"] = 72 if "nvl72" in text else node
     case["network"] = _network(text, node, case["generation"]) * 1e9 / 8
-    for name in ("dp", "tp", "pp", "vp", "cp", "ep", "micro_batch"):
+    for name in ("tp", "pp", "vp", "cp", "ep", "micro_batch"):
         case[name] = number(row, name) or 1
-    case["accumulation"] = number(row, "grad_accum") or 1
+    replicas = (number(row, "n_gpus") or 1) / (case["tp"] * case["pp"] * case["cp"])
+    case["dp"] = number(row, "dp") or max(replicas, 1)
+    turns = (number(row, "global_batch") or 1) / (case["dp"] * case["micro_batch"])
+    case["accumulation"] = number(row, "grad_accum") or max(turns, 1)
     case["sequence"] = number(row, "seq_len") or 2048
     sharding = row.get("sharding", "").lower()
     case["zero"] = _ZERO.get(sharding, 0)
@@ -140,19 +147,25 @@ def case_of(
 
 
 def _model(row: Mapping[str, str], shape: FindShape) -> Mapping[str, float]:
-    model = {name: number(row, column) for name, column in _SHAPE.items()}
-    if all(model.values()):
-        return {
-            **{name: value or 0 for name, value in model.items()},
-            "gated": number(row, "gated") or 0,
-            "tied": number(row, "tied_emb") or 0,
-            "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
-            "mixing": 0, "attending": 1, "window": 0, "windowed": 0,
-        }  # fmt: skip
-    known = shape(row.get("model", ""))
-    if known is None:
+    given = {name: number(row, name) for name in _SHAPE}
+    # The columns have no place for experts.
+    told = all(given.values()) and row.get("arch", "") != "moe"
+    known = None if told else shape(row.get("model", ""))
+    if known is not None:
+        return known
+    layers, d_model, heads = given["layers"], given["d_model"], given["n_heads"]
+    if not (layers and d_model and heads):
         raise InvalidValue(f"the shape of {row.get('model')!r} is not known")
-    return known
+    usual = {
+        "n_kv_heads": heads, "head_dim": d_model / heads, "d_ff": 4 * d_model, "vocab": 50_000,
+    }  # fmt: skip
+    return {
+        **{name: value or usual[name] for name, value in given.items()},
+        "gated": number(row, "gated") or 0,
+        "tied": number(row, "tied_emb") or 0,
+        "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
+        "mixing": 0, "attending": 1, "window": 0, "windowed": 0, "causal": 1,
+    }  # fmt: skip
 
 
 def stack_of(name: str) -> str:

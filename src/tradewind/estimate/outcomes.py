@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tradewind.csvfile import number
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.errors import InvalidValue, NotFound
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
-from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of
+from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of, none_usable
 from tradewind.estimate.memory import GB, memory_use
 from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Column, Flags
 
+_OUTCOMES = ("ok", "oom", "crashed_or_oom")
 _LORA_SHARE = 0.004  # of the weights, at rank 8 to 32
 _QUANTISED_BYTES = 0.6  # a weight in 4 bits, with its scales
 _REDUCED_OPTIMIZER_BYTES = 0.25  # kept elsewhere, and applied while going back
@@ -85,12 +86,10 @@ def read(
             continue
         kept.append(row)
     if not found:
-        raise BadFile(
-            "no row can be used" + (f": {unsupported.most_common(1)[0][0]}" if unsupported else "")
-        )
+        raise none_usable(unsupported)
     return Outcomes(
         Cases.of({name: [case[name] for case in found] for name in found[0]}),
-        np.array([row["outcome"] == "ok" for row in kept], dtype=np.float64),
+        np.array([_outcome(row) == "ok" for row in kept], dtype=np.float64),
         np.array([_peak(row) for row in kept]),
         np.array([_has(_words(row), _DEVICE) for row in kept]),
         [row.get("source", "") for row in kept],
@@ -101,10 +100,11 @@ def read(
 
 
 def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape) -> dict[str, Any]:
+    if _outcome(row) not in _OUTCOMES:
+        raise InvalidValue(f"outcome is {_outcome(row)!r}, not one of {', '.join(_OUTCOMES)}")
     whole = dict(row)
     devices = number(row, "n_gpus") or 1
     whole["gpus_per_node"] = str(min(8, devices))
-    whole["dp"] = row.get("dp") or str(devices)
     whole["stack"] = row.get("stack") or _stack(row)
     case = case_of(whole, accelerator, shape)
     case["memory_gb"] = number(row, "accelerator_mem_gb") or case["memory_gb"]
@@ -129,6 +129,10 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     if _has(words, ("memory-reduced optimizer", "8-bit", "8bit")):
         case["optimizer_bytes"] = _REDUCED_OPTIMIZER_BYTES
     return case
+
+
+def _outcome(row: Mapping[str, str]) -> str:
+    return row.get("outcome", "").strip().lower()
 
 
 def _peak(row: Mapping[str, str]) -> float:

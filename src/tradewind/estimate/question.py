@@ -24,6 +24,7 @@ LONGEST = 100_000_000  # tokens in a sequence
 LARGEST_BATCH = 10**9
 MOST_DEVICES = 1_000_000
 USUAL_SEQUENCE, USUAL_BATCH = 4096, 256
+USUAL_TOKENS = 65_536  # in a step, of models whose samples are tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ class Question:
     per_node: int = 1
     nodes: int = 1
     sequence: int | None = None  # the usual 4096 or the model's longest; 1 where there is none
-    global_batch: int | None = None  # the usual 256, or a little more where that does not divide
+    global_batch: int | None = None  # the usual, or a little more where that does not divide
     precision: str | None = None  # bf16, or the nearest that the chip has
     stack: str | None = None
     optimizer: str = "adamw"
@@ -73,7 +74,8 @@ class Question:
         """Samples in an optimizer step."""
         if self.global_batch is not None:
             return self.global_batch
-        return -(-USUAL_BATCH // self.devices) * self.devices
+        usual = USUAL_TOKENS if self.sample == "token" else USUAL_BATCH
+        return -(-usual // self.devices) * self.devices
 
     @property
     def sample(self) -> str:
@@ -90,7 +92,7 @@ class Question:
     def software(self) -> str:
         return (
             stacks.taken_as(self.stack, self.accelerator)
-            if self.stack
+            if self.stack is not None
             else stacks.usual(self.accelerator)
         )
 
@@ -141,22 +143,22 @@ def _check_shape(q: Question, shape: Shape) -> None:
                 f"{name} is {degree}, but there {_accelerators(q.devices)}",
                 hint=f"{name} may be 1 to {q.devices}; --nodes gives more",
             )
-    _divides(shape.n_heads, q.tp, "tp", "attention heads")
-    if q.tp and shape.n_kv_heads % q.tp and q.tp % shape.n_kv_heads:
+    _divides(shape.n_heads, q.tp, "tp", "attention heads", q.devices)
+    if q.tp and not _kv_right(shape, q.tp):
         raise InvalidValue(
             f"tp is {q.tp}, which goes not evenly into {shape.n_kv_heads} key-value heads",
-            hint=f"tp may be {_listed(tensor_degrees(shape))}",
+            hint=f"tp may be {_listed([n for n in tensor_degrees(shape) if n <= q.devices])}",
         )
-    _divides(layers, q.pp, "pp", "layers")
+    _divides(layers, q.pp, "pp", "layers", q.devices)
     if q.vp > 1:
         if not q.pp or q.pp == 1:
             raise InvalidValue("vp is for pipelines, and pp is not given", hint="for example pp 4")
-        _divides(layers // q.pp, q.vp, "vp", "layers on each stage")
-    _divides(q.length, q.cp, "cp", "tokens of a sequence")
+        _divides(layers // q.pp, q.vp, "vp", "layers on each stage", layers)
+    _divides(q.length, q.cp, "cp", "tokens of a sequence", q.devices)
     if q.ep and q.ep > 1 and not shape.experts:
         raise InvalidValue(f"ep is {q.ep}, but {shape.name} has no experts", hint="leave ep out")
     if shape.experts:
-        _divides(shape.experts, q.ep, "ep", "experts")
+        _divides(shape.experts, q.ep, "ep", "experts", q.devices)
     if q.lora is not None:
         _within("the rank of LoRA", q.lora, 1, shape.d_model)
 
@@ -217,11 +219,11 @@ def _one_of(name: str, value: str | None, legal: dict[str, int] | dict[str, floa
         raise InvalidValue(f"{name} is {value!r}", hint=f"one of {', '.join(legal)}")
 
 
-def _divides(whole: int, by: int | None, name: str, what: str) -> None:
+def _divides(whole: int, by: int | None, name: str, what: str, most: int) -> None:
     if by and whole % by:
         raise InvalidValue(
             f"{name} is {by}, which does not divide {whole:,} {what}",
-            hint=f"{name} may be {_listed(divisors(whole))}",
+            hint=f"{name} may be {_listed([n for n in divisors(whole) if n <= most])}",
         )
 
 

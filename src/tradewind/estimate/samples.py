@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.csvfile import number
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.estimate import solvers
+from tradewind.estimate import shapes, solvers
 from tradewind.estimate.constants import calibration
-from tradewind.estimate.measurements import FindAccelerator
+from tradewind.estimate.measurements import FindAccelerator, none_usable
 from tradewind.model import Accelerator
-from tradewind.model.shape import Work
+from tradewind.model.shape import Shape, Work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +35,14 @@ _HOLD = 0.03  # how much that counts against a row
 COEFFICIENTS = ("flops", "bytes", "launch", "traffic")
 # Of what a training step of a measured model takes beyond three forward passes at the peak.
 _UNMEASURED = {"flops": 3 / 0.3, "bytes": 3.0, "launch": 5e-3, "traffic": 0.0}
+_PASSES = 20  # over a layer's d_model values, by a transformer's forward pass
 _LONGEST_LAUNCH = 1.0  # seconds; nothing real takes longer
 
 
 @dataclass(slots=True)
 class Samples:
-    models: list[str]
+    models: list[str]  # by key
+    written: dict[str, Mapping[str, str]]  # a row of each
     terms: Vector  # one row a measurement: seconds a sample for each unit of a coefficient
     seconds: Vector  # measured, a sample on each device
     sources: list[str]
@@ -52,22 +54,28 @@ def read(rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator) -> Sam
     import numpy as np
 
     models, terms, seconds, sources = [], [], [], []
+    written: dict[str, Mapping[str, str]] = {}
     unsupported: Counter[str] = Counter()
     for row in rows:
         try:
             speed = number(row, "throughput_per_gpu")
             if not speed:
                 raise InvalidValue("no throughput_per_gpu")
-            chip = accelerator(row["accelerator"], None)
+            chip = accelerator(row.get("accelerator", ""), None)
             term = _terms(chip, row)
         except (InvalidValue, NotFound) as error:
             unsupported[error.message] += 1
             continue
         models.append(model_key(row))
+        written.setdefault(models[-1], row)
         terms.append(term)
         seconds.append(1 / speed)
         sources.append(row.get("source", ""))
-    return Samples(models, np.array(terms), np.array(seconds), sources, unsupported, len(rows))
+    if not models:
+        raise none_usable(unsupported)
+    return Samples(
+        models, written, np.array(terms), np.array(seconds), sources, unsupported, len(rows)
+    )
 
 
 def model_key(row: Mapping[str, str]) -> str:
@@ -146,7 +154,7 @@ def _fit(terms: Vector, logarithms: Vector) -> Vector:
 def predict(
     samples: Samples,
     fitted: Mapping[str, Mapping[str, float]],
-    work: Callable[[str], Work | None] = lambda name: None,
+    work: Callable[[str, float | None], Work | None] = lambda name, length: None,
 ) -> Vector:
     """Samples a second on each device; NaN where nothing is known of the model."""
     import numpy as np
@@ -155,7 +163,8 @@ def predict(
     for name in set(samples.models):
         known = fitted.get(name) or fitted.get(name.partition("@")[0])
         if known is None:
-            shape = work(name.partition("@")[0])
+            row = samples.written[name]
+            shape = work(row.get("model", ""), number(row, "seq_len"))
             known = _from_registry(shape) if shape else None
         coefficients[name] = [known[c] for c in COEFFICIENTS] if known else [np.nan] * 4
     table = np.array([coefficients[name] for name in samples.models])
@@ -172,6 +181,22 @@ def coefficients(shape: Work) -> dict[str, float]:
     if found["launch"] > _LONGEST_LAUNCH:  # its rows do not tell the batch
         found["launch"] = _UNMEASURED["launch"]
     return found
+
+
+def as_work(shape: Shape, length: float | None) -> Work:
+    """A transformer's sequence of that length (of an image, as it is) as a sample."""
+    tokens = shapes.tokens_per_image(shape) or int(length or min(shape.max_positions or 512, 512))
+    touched = _PASSES * tokens * shape.d_model * (shape.layers + shape.decoder_layers)
+    return Work(
+        name=shape.name,
+        kind="profile",
+        params=shapes.parameters(shape),
+        forward_flops_per_sample=tokens * shapes.forward_flops_per_token(shape, tokens).total,
+        activation_bytes_per_sample=2 * touched,
+        moved_bytes_per_sample=2 * touched,
+        sample="image" if shape.kind == "vision" else "sample",
+        input=f"{tokens} tokens",
+    )
 
 
 def is_measured(shape: Work) -> bool:

@@ -10,6 +10,8 @@ from tradewind.estimate.hardware import generation
 from tradewind.estimate.measurements import KIN, stack_of
 from tradewind.model import Accelerator
 
+# Other names of what was measured.
+_SAME = ("nemo", "mcore", "megatron", "nanotron", "maxtext", "pax", "compile", "eager", "fsdp")
 _XLA_ONLY = ("tpu", "neuron")
 
 
@@ -36,6 +38,12 @@ def taken_as(name: str, accelerator: Accelerator) -> str:
     if ours.startswith("xla"):
         return "xla-tpu" if xla_only else "xla-gpu"
     return ours
+
+
+def is_measured(name: str) -> bool:
+    """Whether it is among the measured ones, rather than taken as the nearest of them."""
+    plain = name.strip().lower()
+    return plain in STACKS or next(word for word in KIN if word in plain) in _SAME
 
 
 def fused(name: str) -> bool:

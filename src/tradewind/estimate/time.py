@@ -29,7 +29,7 @@ _UNPACKING = 0.5  # of the memory's peak, by kernels that dequantise
 
 @dataclass(slots=True)
 class StepTime:
-    """Seconds of one optimizer step on each device; the terms add up to `step` but for overlap."""
+    """Seconds of one optimizer step on each device; the terms add up to `step`."""
 
     step: Column
     matrix: Column
@@ -37,7 +37,7 @@ class StepTime:
     elementwise: Column
     vocabulary: Column
     recompute: Column
-    launch: Column  # what kernel launches add beyond the work
+    launch: Column  # what kernel launches add beyond the work, and a step of nothing
     tensor: Column
     context: Column
     expert: Column
@@ -45,6 +45,7 @@ class StepTime:
     pipeline: Column  # transfers and bubble
     data: Column
     optimizer: Column
+    contention: Column  # sharing the chip with collectives, and waiting for the slowest
     tokens_per_s: Column  # for each device
 
 
@@ -64,13 +65,14 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     again = np.where(c.recompute == 2, k["again"] * forward, 0)
     again = again + np.where(c.recompute == 1, attention + 0.3 * elementwise, 0)
     launches = step.launches() * (3 + (c.recompute == 2)) * np.where(c.trained < 1, 2, 1)
-    worked = (forward + backward + again) * np.where(c.hybrid > 0, k["hybrid_layer"], 1)
+    hybrid = np.where(c.hybrid > 0, k["hybrid_layer"], 1)
+    worked = (forward + backward + again) * hybrid
     unpacking = step.unpacking() * (2 + (c.recompute == 2))
     worked = worked + unpacking
     layer = _soft_max(worked, launches, k["launch_overlap"])
     stage = c.layers / c.pp
-    vocabulary = step.vocabulary()
-    compute = stage * layer + vocabulary * np.where(c.pp > 1, k["last_stage"], 1)
+    vocabulary = step.vocabulary() * np.where(c.pp > 1, k["last_stage"], 1)
+    compute = stage * layer + vocabulary
     arithmetic, moved, once_more = step.work()
     compute = compute + arithmetic + moved + once_more + c.work_launch
 
@@ -82,25 +84,29 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     # Collectives take their share of the chip even where they hide, and the slowest is waited for.
     straggling = 1 + np.where(c.devices > 1, k["crowding"], 0)
     straggling = straggling + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
-    total = (turns * (micro + hop) + data + optimizer + k["fixed"]) * straggling
+    alone = turns * (micro + hop) + data + optimizer + k["fixed"]
+    total = alone * straggling
 
-    times = turns * stage
+    layers = c.accumulation * stage
+    times = layers * hybrid
     return StepTime(
         step=total,
-        matrix=times * (2 + step.trained) * matrix + turns * arithmetic,
+        matrix=times * (2 + step.trained) * matrix + c.accumulation * arithmetic,
         attention=times * 3.5 * attention,
-        elementwise=times * ((1 + k["backward_elementwise"]) * elementwise + unpacking)
-        + turns * moved,
-        vocabulary=turns * vocabulary,
-        recompute=times * again + turns * once_more,
-        launch=times * (layer - worked) + turns * c.work_launch,
+        elementwise=times * (1 + k["backward_elementwise"]) * elementwise
+        + layers * unpacking
+        + c.accumulation * moved,
+        vocabulary=c.accumulation * vocabulary,
+        recompute=times * again + c.accumulation * once_more,
+        launch=layers * (layer - worked) + c.accumulation * c.work_launch + k["fixed"],
         tensor=times * 2 * tensor,
         context=times * 3 * context,
         expert=times * 2 * expert,
-        gather=turns * (micro - compute),
+        gather=c.accumulation * (micro - compute),
         pipeline=turns * hop + (c.pp - 1) / c.vp * micro,
         data=data,
         optimizer=optimizer,
+        contention=total - alone,
         tokens_per_s=c.micro_batch * c.sequence * c.accumulation / total / (c.tp * c.pp * c.cp),
     )
 
@@ -144,7 +150,8 @@ class _Step:
         inner = np.where(self.moe, c.d_ff_expert, c.d_ff) / c.tp
         thin = k["narrow_inner"] * np.sqrt(self.relative) / np.maximum(inner, 1)
         efficiency = k.matrix_efficiency(c) * self.by_stack("matrix")
-        rate = c.peak * efficiency / (1 + self.narrow + thin + self.few)
+        # A stack's advantage is learned on some chips; on others it must not pass the peak.
+        rate = c.peak * np.minimum(efficiency / (1 + self.narrow + thin + self.few), 1)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
         # An expert sees its share of the tokens of all devices that share it.
         each = self.tokens * c.ep * c.experts_per_token / np.maximum(c.experts, 1)
@@ -179,9 +186,11 @@ class _Step:
 
     def vocabulary(self) -> Column:
         """The output layer and the loss, both ways."""
+        import numpy as np
+
         c, k = self.c, self.k
-        rate = c.peak16 * k.matrix_efficiency16(c) * self.by_stack("matrix")
-        rate = rate / (1 + self.narrow + self.few)
+        efficiency = k.matrix_efficiency16(c) * self.by_stack("matrix")
+        rate = c.peak16 * np.minimum(efficiency / (1 + self.narrow + self.few), 1)
         work = (4 + 2 * self.trained) * self.tokens * c.d_model * c.vocab / c.tp / rate
         return work + self.tokens * c.vocab / c.tp * k["loss_bytes"] / self.moved
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.errors import InvalidValue
 from tradewind.estimate import answer, columns, hardware, layouts, stacks
-from tradewind.estimate.band import half_width, kinds, reason
+from tradewind.estimate.band import half_width, kinds
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
@@ -106,7 +106,7 @@ def of_training(
     pick = np.where(fitting, best, leanest)
     kept = cases.take(pick)
     width = half_width(kept)
-    reasons = [reason(kind) for kind in kinds(kept)]
+    speaks = kinds(kept)
     samples = rate[pick] * kept.devices / kept.sequence
     total = train.total_samples
     for j, i in enumerate(number):
@@ -116,7 +116,7 @@ def of_training(
         found.fits[i] = likely[row]
         found.precision[i] = asked[j].kind_of_number
         found.stack[i] = asked[j].software
-        found.width[i], found.band[i] = answer.band_of(asked[j], float(width[j]), reasons[j])
+        found.width[i], found.band[i] = answer.band_of(asked[j], speaks[j], float(width[j]))
         if fitting[j]:
             found.samples_per_s[i] = samples[j]
             found.seconds[i] = total / samples[j]
