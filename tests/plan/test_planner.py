@@ -205,7 +205,7 @@ def test_work_by_measurement_is_carried_to_other_chips() -> None:
     work = Measured(
         accelerator="A100-80GB", count=8, hours=100, scales=True, memory_bytes=30 * 2**30
     )
-    found = plan(Workload(work=work), catalog=TABLE, now=NOW, explain=True)
+    found = plan(Workload(work=work), catalog=TABLE, now=NOW, closer=True)
     by_type = {
         p.instance_type: p for p in found.others if p.nodes == 1 and p.markets == ("on_demand",)
     }

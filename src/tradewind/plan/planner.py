@@ -49,7 +49,8 @@ class Planner:
         if self.deadline_s <= 0:
             raise InvalidValue(f"the deadline, {deadline}, is past", hint="give a later one")
 
-    def plans(self, *, explain: bool = True) -> Plans:
+    def plans(self, *, explain: bool = True, closer: bool = False) -> Plans:
+        """`explain`: with losers and what other deadlines would cost; `closer`: with `others`."""
         workload = self.workload
         found = self.search()
         deadline_h = self.deadline_s / 3600
@@ -58,7 +59,7 @@ class Planner:
         best = int(order[0]) if len(order) else None
         few = choose.of_other_kinds(found.found, found.goods, order, SHOWN)
         front = choose.front(found.found)
-        others = choose.for_a_closer_look(found.found, found.goods) if explain else []
+        others = choose.for_a_closer_look(found.found, found.goods) if closer else []
         dates = _dates(self.catalog, found, [*few, *front, *others])
         return Plans(
             workload=workload,
@@ -283,13 +284,16 @@ def plan(
     catalog: Catalog | None = None,
     now: datetime | None = None,
     explain: bool = True,
+    closer: bool = False,
 ) -> Plans:
-    """The cheapest ways to finish in time, what was given up for them, and why the rest lost."""
+    """The cheapest ways to finish in time, what was given up for them, and why the rest lost.
+
+    `explain`: with losers, and what other deadlines would cost. `closer`: with `others`.
+    """
     from tradewind import catalog as catalogs
 
-    return Planner(workload, catalog or catalogs.load(), now=now or clock.now()).plans(
-        explain=explain
-    )
+    planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
+    return planner.plans(explain=explain, closer=closer)
 
 
 def one_line(plans: Plans) -> str:
