@@ -83,7 +83,7 @@ def slide(page: Page, name: str, step: int) -> None:
 
 
 def money(page: Page) -> str:
-    return page.locator("#figures dd").first.inner_text()
+    return str(page.locator("#figures dd").first.inner_text())
 
 
 def overflow(page: Page) -> int:

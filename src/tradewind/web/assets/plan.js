@@ -309,12 +309,14 @@
     if (!here) return;
     place(chart.chosen, { cx: way.x, cy: way.y });
     chart.chosenName.textContent = `${way.chips}, ${money(way.cost)}`;
-    // Below the front is always empty, so the name goes there, to whichever side has room.
+    // Left of a dot of the front and below it is always room; where that is too narrow, the name
+    // goes to the right, below whatever the front does there.
     const long = chart.chosenName.getComputedTextLength();
     const leftwards = way.x - long > box.left;
+    const beside = leftwards ? [] : front.filter((w) => w.x >= way.x && w.x < way.x + long + 16);
     place(chart.chosenName, {
       x: leftwards ? way.x - 8 : way.x + 8,
-      y: Math.min(way.y + 22, box.bottom - 6),
+      y: Math.min(Math.max(way.y, ...beside.map((w) => w.y)) + 22, box.bottom - 6),
       "text-anchor": leftwards ? "end" : "start",
     });
   }
