@@ -167,7 +167,15 @@ def test_losers_that_came_close_are_first() -> None:
 
 @pytest.mark.parametrize(
     ("hours", "expected"),
-    [(0.002, "7s"), (0.5, "30m"), (67.2, "2d 19h"), (23.999, "1d"), (1.0, "1h"), (0.0, "0s")],
+    [
+        (0.002, "7s"),
+        (0.5, "30m"),
+        (67.2, "2d 19h"),
+        (52.4968, "2d 4h"),
+        (23.999, "1d"),
+        (1.0, "1h"),
+        (0.0, "0s"),
+    ],
 )
 def test_spans(hours: float, expected: str) -> None:
     assert words.span(hours) == expected

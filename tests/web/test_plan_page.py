@@ -71,7 +71,7 @@ def opened(browser: Browser, path: Path, width: int = 1200, **how: Any) -> Itera
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(path.as_uri())
-    page.wait_for_function("document.getElementById('losers')")
+    page.locator(".chosen, .play[hidden]").wait_for(state="attached")  # drawn, or nothing to draw
     yield page
     assert wrong == []
     assert asked == [path.as_uri()]
@@ -97,6 +97,7 @@ def test_it_opens_and_shows_the_recommendation(browser: Browser, file: Path, fol
         assert page.locator("#plan-eyebrow").inner_text() == "The recommended plan"
         assert money(page) in page.locator(".sentence").inner_text()
         assert page.locator("#costs dd").count() >= 2
+        page.set_viewport_size({"width": 1200, "height": 1300})
         page.screenshot(path=folder / "light.png")
         page.screenshot(path=folder / "light-whole.png", full_page=True)
 
@@ -184,7 +185,7 @@ def test_nothing_sticks_out(
 def test_turning_the_screen_draws_again(browser: Browser, file: Path) -> None:
     with opened(browser, file, 390) as page:
         page.set_viewport_size({"width": 900, "height": 400})
-        page.wait_for_function("document.getElementById('chart').viewBox.baseVal.width > 700")
+        page.locator("#chart[viewBox^='0 0 852']").wait_for()  # less the margins
         assert overflow(page) <= 0
 
 

@@ -50,12 +50,9 @@ def money(micros: int) -> str:
 
 def span(hours: float) -> str:
     """`2d 19h`."""
-    seconds = round(hours * 3600)
-    if seconds >= 60:
-        seconds = round(seconds / 60) * 60
-    if seconds >= 86_400:
-        seconds = round(seconds / 3600) * 3600
-    return format_duration(seconds, parts=2)
+    seconds = hours * 3600
+    unit = 3600 if seconds >= 86_400 else 60 if seconds >= 60 else 1
+    return format_duration(int(seconds / unit + 0.5) * unit, parts=2)
 
 
 def chance(share: float) -> str:

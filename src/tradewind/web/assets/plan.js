@@ -19,9 +19,9 @@
   }
 
   function span(hours) {
-    let seconds = Math.round(hours * 3600);
-    if (seconds >= 60) seconds = Math.round(seconds / 60) * 60;
-    if (seconds >= 86400) seconds = Math.round(seconds / 3600) * 3600;
+    const exact = hours * 3600;
+    const unit = exact >= 86400 ? 3600 : exact >= 60 ? 60 : 1;
+    let seconds = Math.floor(exact / unit + 0.5) * unit;
     const parts = [];
     for (const [unit, size] of [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]]) {
       const amount = Math.floor(seconds / size);
