@@ -27,6 +27,7 @@ MAY = {
     "torch": BASE | {"model"},
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
+    "web": BASE | {"model"},
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
     "bench": BASE | {"model", "catalog", "estimate", "torch", "plan", "workload"},
     "cli": BASE

@@ -9,7 +9,8 @@ pictures.draw([chart], Path("prices.html"), title="GPU prices", note="Tradewind,
 Each chart is made in two steps. A module's `data` turns a selection into a small frozen value that
 holds exactly what will be seen; the value then paints itself. The file's ending chooses the form:
 `.png` and `.svg` show the charts below one another, `.html` is one page that needs no network and
-has the numbers of each chart in a table. The same charts give the same bytes.
+has the numbers of each chart in a table. The same charts give the same bytes. `front.draw` draws a
+plan's time against money.
 
 Drawing needs matplotlib (`pip install 'tradewind[plot]'`); importing this package does not.
 
@@ -25,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradewind.errors import InvalidValue, NoAccess, NotFound
-from tradewind.pictures import comparison, matrix, regions, timeline
+from tradewind.pictures import comparison, front, matrix, regions, timeline
 from tradewind.pictures.chart import Chart, Provenance, Table
 from tradewind.pictures.comparison import ComparedType
 
@@ -37,6 +38,7 @@ __all__ = [
     "Table",
     "comparison",
     "draw",
+    "front",
     "matrix",
     "regions",
     "timeline",
