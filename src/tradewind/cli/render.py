@@ -141,6 +141,20 @@ def note(text: str) -> None:
     click.secho(text, dim=True)
 
 
+def paragraph(text: str, *, indent: str = "", **style: Any) -> None:
+    """Words broken where a line of the terminal ends; later lines begin with `indent`."""
+    from textwrap import wrap
+
+    lines = wrap(
+        text,
+        max(console().width, 40),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    click.secho("\n".join(lines), **style)
+
+
 def remark(text: str) -> None:
     """A remark beside machine-readable output: never on standard output."""
     click.secho(text, err=True, dim=True)
