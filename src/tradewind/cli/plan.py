@@ -166,7 +166,6 @@ def command(
         render.print_json(document.to_json(plans))
     elif all_losers:
         planview.losers(plans)
-        return
     else:
         planview.show(plans, top)
     if plans.best is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,6 +16,8 @@ from tradewind.errors import NotFound
 from tradewind.units import format_bytes, format_duration, format_money, usd
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from tradewind.catalog import Catalog
     from tradewind.model import Workload
     from tradewind.model.plan import Loser, Plan, Plans
@@ -157,11 +159,12 @@ def _own_verdict(best: Plan, plans: Plans) -> list[str]:
             f"renting would cost more: {machines(rented)} {_at(rented)} is {_about(rented)} "
             f"in {_span(rented.hours)}"
         ]
-    own = [loser for loser in plans.losers if loser.provider == "own" and loser.cost is not None]
     return [
-        f"your own {loser.instance_type}: {_span(loser.hours or 0)}, "
-        f"{format_money(loser.cost or 0, digits=2)}: it {loser.why}"
-        for loser in own
+        f"your own {loser.instance_type} would take {_span(loser.hours)} and "
+        f"{format_money(loser.cost, digits=2)}: "
+        + ("renting is cheaper" if loser.cost > best.cost else f"it {loser.why}")
+        for loser in plans.losers
+        if loser.provider == "own" and loser.hours is not None and loser.cost is not None
     ]
 
 
@@ -191,10 +194,10 @@ def keeps_limits(plan: Plan, plans: Plans) -> bool:
     return plan.hours <= plans.deadline_hours and plan.chance >= limits.confidence
 
 
-def _table(plans: Sequence[Plan], *, sure: bool = True) -> None:
+def _table(plans: Sequence[Plan]) -> None:
     columns = [
-        Column("WHERE", keep=8, grow=True),
-        Column("TYPE", keep=9, grow=True),
+        Column("WHERE", keep=8, grow=True, least=12),
+        Column("TYPE", keep=9, grow=True, least=16),
         Column("ACCELERATOR", keep=9),
         Column("LAYOUT", keep=5),
         Column("MARKET", keep=7),
@@ -202,10 +205,10 @@ def _table(plans: Sequence[Plan], *, sure: bool = True) -> None:
         Column("COST", right=True, keep=10),
         Column("SURE", right=True, keep=6),
     ]
-    render.table(columns, [_row(plan, sure) for plan in plans])
+    render.table(columns, [_row(plan) for plan in plans])
 
 
-def _row(plan: Plan, sure: bool) -> list[str]:
+def _row(plan: Plan) -> list[Any]:
     return [
         plan.provider + _region(plan, " "),
         machines(plan),
@@ -214,26 +217,22 @@ def _row(plan: Plan, sure: bool) -> list[str]:
         _short_market(plan),
         _hours_with_band(plan),
         _cost_with_band(plan),
-        _share(plan.chance) if sure else "",
+        _share(plan.chance),
     ]
 
 
 def _layout(plan: Plan) -> str:
-    """`dp8 tp4 z3`; the words in full stand above the table, for the best."""
+    """`tp4 pp2 z1`: data-parallel is the rest. In full it stands above the table, for the best."""
     lay = plan.layout
     if plan.accelerators == 1:
         return ""
-    parts = [
-        f"{name}{lay[name]}"
-        for name in ("dp", "tp", "pp", "cp", "ep")
-        if lay.get(name, 1) > 1 or (name == "dp" and lay)
-    ]
+    parts = [f"{name}{lay[name]}" for name in ("tp", "pp", "cp", "ep") if lay.get(name, 1) > 1]
     sharding = str(lay.get("sharding", ""))
     if sharding.startswith("zero"):
         parts.append(f"z{sharding[4:]}")
     elif sharding == "hybrid":
         parts.append("hsdp")
-    return " ".join(parts)
+    return " ".join(parts) or ("ddp" if lay else "")
 
 
 def _short_market(plan: Plan) -> str:
@@ -244,12 +243,12 @@ def _short_market(plan: Plan) -> str:
     return {"on_demand": "demand", "spot": "spot", "reserved": "held"}[plan.markets[0]]
 
 
-def _hours_with_band(plan: Plan) -> str:
+def _hours_with_band(plan: Plan) -> Text:
     unit, size = _unit(plan.hours)
     low, middle, high = (
         _digits(hours / size) for hours in (plan.hours_low, plan.hours, plan.hours_high)
     )
-    return f"{middle}{unit} ({low}–{high})"
+    return _with_range(f"{middle}{unit}", f"{low}–{high}")
 
 
 def _unit(hours: float) -> tuple[str, float]:
@@ -262,11 +261,19 @@ def _digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
-def _cost_with_band(plan: Plan) -> str:
+def _cost_with_band(plan: Plan) -> Text:
     low, high = usd(plan.cost_low), usd(plan.cost_high)
     thousands = low >= 1000
     ends = [_digits(value / 1000 if thousands else value) for value in (low, high)]
-    return f"${_dollars(usd(plan.cost))} ({ends[0]}–{ends[1]}{'k' if thousands else ''})"
+    return _with_range(
+        f"${_dollars(usd(plan.cost))}", f"{ends[0]}–{ends[1]}{'k' if thousands else ''}"
+    )
+
+
+def _with_range(value: str, band: str) -> Text:
+    from rich.text import Text
+
+    return Text(f"{value} ").append(band, style="dim")
 
 
 def _dollars(value: float) -> str:
@@ -344,15 +351,17 @@ def _show_losers(plans: Plans, few: Iterable[Plan]) -> None:
         )
     click.echo()
     hint = "--why TYPE explains one, --all-losers lists them"
-    render.paragraph(f"{_counts(plans.losers)}. {hint}.", dim=True)
+    render.paragraph(f"{_counts(plans)}. {hint}.", dim=True)
 
 
-def _counts(losers: Sequence[Loser]) -> str:
+def _counts(plans: Plans) -> str:
+    losers = plans.losers
+    other = "other types" if plans.best else "types"
     parts = [
         f"{number:,} {_KINDS.get(kind, kind)}"
         for kind, number in Counter(loser.kind for loser in losers).most_common()
     ]
-    return f"{len(losers):,} other types lost: {', '.join(parts)}"
+    return f"{len(losers):,} {other} lost: {', '.join(parts)}"
 
 
 def _family(accelerator: str) -> str:
@@ -413,7 +422,7 @@ def losers(plans: Plans) -> None:
             for loser in order
         ],
     )
-    render.note(f"\n{_counts(plans.losers)}.")
+    render.note(f"\n{_counts(plans)}.")
 
 
 # -- one type ------------------------------------------------------------------------------------
@@ -469,14 +478,14 @@ def why(plans: Plans, named: Sequence[Named], ways: Sequence[Plan], as_json: boo
         return
     if won:
         click.secho(f"{best.instance_type} of {best.provider} won." if best else "", bold=True)
-        click.echo(_why_it_won(plans))
+        render.paragraph(_why_it_won(plans))
     for loser in lost:
         click.secho(
             f"{loser.instance_type} of {loser.provider} ({_count(loser)}) lost: {loser.why}.",
             bold=True,
         )
         if best is not None and loser.hours is not None and loser.cost is not None:
-            click.echo(
+            render.paragraph(
                 f"At best it takes {_span(loser.hours)} and {format_money(loser.cost, digits=2)}; "
                 f"{machines(best)} takes {_span(best.hours)} and "
                 f"{format_money(best.cost, digits=2)}."
