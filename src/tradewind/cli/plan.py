@@ -214,18 +214,16 @@ def _in_options(error: BadWorkload, file: str | None) -> BadWorkload:
         return error
     lines = []
     for line, text in error.problems:
-        if line:
+        if line and file is not None:
             lines.append(f"{file} line {line}: {text}")
             continue
-        path, colon, rest = text.partition(": ")
-        where, bracket, _ = path.partition("[")
-        if where in ("train", "work") and file is None:
-            lines.append("what is to be done? --model with --tokens, or --hours with --on")
-            continue
-        named = _OPTIONS.get(where) if bracket or colon else None
+        path, _, rest = text.partition(": ")
+        named = _OPTIONS.get(path.partition("[")[0])
+        if path == "train" and "is missing" in rest:
+            text = "what is to be done? --model with --tokens, or --hours with --on"
         lines.append(f"{named}: {rest}" if named else text)
-    whole = any(line for line, _ in error.problems)
-    hint = error.hint if whole else "see `tradewind plan --help`; docs/workload.md has every field"
+    in_file = file is not None and any(line for line, _ in error.problems)
+    hint = error.hint if in_file else "see `tradewind plan --help`; docs/workload.md has every field"
     return BadWorkload("\n".join(dict.fromkeys(lines)), hint=hint, problems=error.problems)
 
 
