@@ -223,7 +223,9 @@ def _in_options(error: BadWorkload, file: str | None) -> BadWorkload:
             text = "what is to be done? --model with --tokens, or --hours with --on"
         lines.append(f"{named}: {rest}" if named else text)
     in_file = file is not None and any(line for line, _ in error.problems)
-    hint = error.hint if in_file else "see `tradewind plan --help`; docs/workload.md has every field"
+    hint = (
+        error.hint if in_file else "see `tradewind plan --help`; docs/workload.md has every field"
+    )
     return BadWorkload("\n".join(dict.fromkeys(lines)), hint=hint, problems=error.problems)
 
 
