@@ -69,7 +69,7 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("model", "MODEL", "A known name, a config.json, a shape or a profile."),
             ("tokens", "N", "Tokens to train on, e.g. 10B."),
             ("samples", "N", "Or samples (sequences, images)."),
-            ("steps", "N", "Or optimizer steps; with --on, none."),
+            ("steps", "N", "Or optimizer steps."),
             ("epochs", "N", "Or passes over --dataset."),
             ("dataset", "N", "Size of the dataset, e.g. '1.28M samples' or 26B-tokens."),
             ("seq", "N", "Tokens in a sequence."),

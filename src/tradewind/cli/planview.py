@@ -345,7 +345,7 @@ def _show_losers(plans: Plans, few: Iterable[Plan]) -> None:
                 Column("ACCELERATOR", keep=9),
                 Column("PROVIDER", keep=7),
                 Column("TYPE", keep=8, grow=True),
-                Column("WHY", keep=10, grow=True),
+                Column("WHY", keep=10, grow=True, least=56),
             ],
             rows,
         )
@@ -408,7 +408,7 @@ def losers(plans: Plans) -> None:
             Column("ACCELERATOR", keep=8),
             Column("TIME", right=True, keep=5),
             Column("COST", right=True, keep=5),
-            Column("WHY", keep=10, grow=True),
+            Column("WHY", keep=10, grow=True, least=56),
         ],
         [
             [
@@ -449,7 +449,7 @@ def types_called(catalog: Catalog, text: str) -> list[Named]:
     names = list(dict.fromkeys(one.instance_type for one in everything))
     inside = [name for name in names if len(wanted) > 2 and wanted in name.lower()][:4]
     close = inside or list(nearest(text, names))
-    if not close:
+    if not close and wanted:
         chips = {one.accelerator for one in everything if wanted in one.accelerator.lower()}
         close = [one.instance_type for one in everything if one.accelerator in chips][:4]
     raise NotFound(
