@@ -36,6 +36,7 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/tradewind bench startup
 	$(BIN)/tradewind bench catalog
+	$(BIN)/tradewind bench plan
 
 test-system: $(READY)
 	sh tools/install-system-packages.sh

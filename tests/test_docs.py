@@ -128,6 +128,7 @@ def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Counter(" in shown
     assert "compute" in shown
     assert "10000000000 2385 512" in shown
+    assert "best: " in shown
 
 
 def test_the_tables_and_the_schema_of_workloads_are_the_reader_s() -> None:

@@ -2,9 +2,10 @@
 
     python tools/record_docs.py [FILE.md ...]      all of README.md and docs/ by default
 
-A ```console block holds lines `$ command`; what stands below each is replaced. Commands run in an
-empty folder with an empty TRADEWIND_HOME, 100 columns wide, one after another, on the day that the
-built-in catalog was made, so that the same commands print the same. Tables of fields, between
+A ```console block holds lines `$ command`; what stands below each is replaced. Commands run in a
+folder that holds nothing but `examples`, with an empty TRADEWIND_HOME, 100 columns wide, one after
+another, on the day that the built-in catalog was made, so that the same commands print the same.
+Tables of fields, between
 `<!-- fields: train -->` and `<!-- end -->`, are made from the description that the reader uses, and
 so is docs/workload.schema.json.
 """
@@ -45,6 +46,8 @@ def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         "COLUMNS": WIDTH,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
+    if not (folder / "examples").exists():
+        (folder / "examples").symlink_to(ROOT / "examples")
     return subprocess.run(
         command,
         shell=True,

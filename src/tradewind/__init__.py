@@ -8,6 +8,9 @@
     work = tradewind.workload.load("work.yaml")    # or tradewind.Workload(train=tradewind.Train(…))
     print(work.total_tokens, work.total_steps)
 
+    found = tradewind.plan(work)
+    print(found.best.instance_type, found.best.hours, found.best.cost)
+
 Sub-packages are imported when first touched, so `import tradewind` costs next to nothing.
 """
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
         Train,
         Workload,
     )
+    from tradewind.plan.planner import plan as plan
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,6 +43,7 @@ __all__ = [
     "Workload",
     "__version__",
     "catalog",
+    "plan",
     "workload",
 ]
 
@@ -46,7 +51,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("catalog", "workload"):
+    if name in ("catalog", "plan", "workload"):
         return importlib.import_module(f"tradewind.{name}")
     if name in __all__:
         return getattr(importlib.import_module("tradewind.model"), name)

@@ -23,6 +23,16 @@ def test_catalog(cli: Cli) -> None:
     assert "offers" in cli("bench", "catalog", "--repeat", "1").out
 
 
+def test_plan(cli: Cli) -> None:
+    found = cli("bench", "plan", "--repeat", "1", "--json").json
+    assert set(found) == {
+        "candidates", "layouts", "warm_ms_median", "cold_ratio", "cold_s", "per_second", "repeats",
+    }  # fmt: skip
+    assert found["candidates"] > 1_000
+    assert found["cold_ratio"] > 1
+    assert found["repeats"] == 7
+
+
 def test_steps_need_a_gpu(cli: Cli) -> None:
     ran = cli("bench", "gpu-steps", "--on", "H200")
     assert ran.code in (0, 3, 7)

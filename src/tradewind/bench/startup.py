@@ -61,14 +61,14 @@ def measure(
         for done in range(repeats + 1):
             progress(done, repeats + 1)
             for name, command in commands.items():
-                taken[name].append(_once(command, env))
+                taken[name].append(once(command, env))
     # The first of each fills the disk cache and the byte code.
     middle = {name: median(times[1:]) for name, times in taken.items()}
     others = {peer: middle[peer] for peer in peers}
     return Startup(middle["python"], middle["help"], middle["offers"], others, repeats)
 
 
-def _once(command: Sequence[str], env: dict[str, str]) -> float:
+def once(command: Sequence[str], env: dict[str, str]) -> float:
     start = clock.stopwatch()
     try:
         done = subprocess.run(command, env=env, capture_output=True, check=False)

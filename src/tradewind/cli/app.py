@@ -21,6 +21,7 @@ from tradewind.errors import NoAccess, TradewindError
 
 # The short helps stand here so that `tradewind --help` imports no command.
 COMMANDS = {
+    "plan": "The cheapest way to finish in time: where, on what, how, for how much.",
     "offers": "Search what can be rented: prices everywhere, cheapest first.",
     "accelerators": "Facts about accelerators, who sells them and for how much.",
     "compare": "Compare instance types side by side.",

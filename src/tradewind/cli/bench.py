@@ -84,6 +84,18 @@ def catalog(repeat: int, as_json: bool) -> None:
         click.echo(f"{name:<32}{taken:7.2f} ms  {verdict} {limit:g} ms")
 
 
+@command.command("plan")
+@_repeats
+@_json
+def plan(repeat: int, as_json: bool) -> None:
+    """How long it takes to plan, in a running program and as a command from nothing."""
+    from tradewind.bench import plan as bench
+
+    with render.busy("planning"):
+        found = bench.measure(repeat)
+    _figures(found, as_json)
+
+
 _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
 
 

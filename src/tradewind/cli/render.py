@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _PIPE_WIDTH = 240
-_SHORTEST = 14  # of a column that may be cut
 _MINOR = 4  # columns to keep this little are worth less than a whole name
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`keep`: where not all fit, the lowest go first. `grow`: may be cut short before that."""
+    """`keep`: where not all fit, the lowest go first. `grow`: may be cut short before that, to no
+    less than `least`."""
 
     title: str
     right: bool = False
     keep: int = 5
     grow: bool = False
+    least: int = 14
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -82,7 +83,7 @@ def _fitting(columns: Sequence[Column], natural: Mapping[int, int], width: int) 
     """Widths that fit: minor columns go, then long names are cut, then the others go in turn."""
     widths = dict(natural)
     while len(widths) > 1 and _needed(widths) > width:
-        flexible = [i for i in widths if columns[i].grow and widths[i] > _SHORTEST]
+        flexible = [i for i in widths if columns[i].grow and widths[i] > columns[i].least]
         if flexible and all(columns[i].keep > _MINOR for i in widths):
             widths[max(flexible, key=widths.__getitem__)] -= 1
         else:
@@ -139,6 +140,20 @@ def busy(text: str) -> Iterator[None]:
 def note(text: str) -> None:
     """A remark under a table."""
     click.secho(text, dim=True)
+
+
+def paragraph(text: str, *, indent: str = "", **style: Any) -> None:
+    """Words broken where a line of the terminal ends; later lines begin with `indent`."""
+    from textwrap import wrap
+
+    lines = wrap(
+        text,
+        max(console().width, 40),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    click.secho("\n".join(lines), **style)
 
 
 def remark(text: str) -> None:

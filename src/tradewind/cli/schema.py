@@ -42,15 +42,15 @@ def command(name: str, out: str | None, check: str | None) -> None:
 def _show(work: Workload) -> None:
     click.secho(work.name, bold=True)
     for title, words in (
-        ("work", _work(work)),
+        ("work", work_words(work)),
         ("data", _data(work)),
-        ("limits", _limits(work)),
+        ("limits", limit_words(work)),
     ):
         if words:
             click.echo(f"  {title:<7} {words}")
 
 
-def _work(work: Workload) -> str:
+def work_words(work: Workload) -> str:
     if work.work:
         many = f"{work.work.count}x{work.work.accelerator}"
         return f"{format_duration(round(work.work.seconds))} on {many}"
@@ -74,7 +74,7 @@ def _data(work: Workload) -> str:
     return work.data.uri + size + place
 
 
-def _limits(work: Workload) -> str:
+def limit_words(work: Workload) -> str:
     limits = work.limits
     sure = f" ({100 * limits.confidence:.4g} % sure)"
     words = []

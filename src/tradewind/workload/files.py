@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,7 +23,7 @@ def load(
     *,
     now: datetime | None = None,
     known: Known | None = None,
-    flags: Mapping[str, str] | None = None,
+    flags: reader.Flags | None = None,
 ) -> Workload:
     """The workload in a file, its names checked with `known` (by default, with the catalog's).
 

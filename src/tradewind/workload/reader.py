@@ -22,6 +22,15 @@ from tradewind.yamltree import DEEPEST, Node, Problems
 
 HINT = "docs/workload.md describes the file"
 _TOP = ("name", *(section.name for section in SECTIONS))
+Flags = Mapping[str, str | Sequence[str]]
+# Fields that say the same in different ways: amounts of work, and adapters.
+_SAME: dict[str, tuple[tuple[frozenset[str], ...], ...]] = {
+    "train": (
+        tuple(map(frozenset, (("tokens",), ("samples",), ("steps",), ("epochs", "dataset")))),
+        tuple(map(frozenset, (("lora",), ("qlora",)))),
+    ),
+    "work": (tuple(map(frozenset, (("hours",), ("step", "steps")))),),
+}
 _SCHEMES = {"s3": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure"}
 
 
@@ -32,11 +41,12 @@ def read(
     now: datetime | None = None,
     known: Known | None = None,
     folder: str = "",
-    flags: Mapping[str, str] | None = None,
+    flags: Flags | None = None,
 ) -> Workload:
     """The workload that `text` describes.
 
-    `flags` (`{"limits.deadline": "24h"}`) stand over what the file says. Relative paths in the file
+    `flags` (`{"limits.deadline": "24h", "limits.regions": ["eu-*", "us-*"]}`) stand over what the
+    file says; an amount of work takes the place of all that the file says of it. Relative paths
     start at `folder`. Without `now` a deadline may be past; without `known` any name will do.
     """
     try:
@@ -89,6 +99,22 @@ def _node(value: Any, where: str, depth: int) -> Node:
     raise InvalidValue(f"{where}: a {type(value).__name__} is no value of a workload")
 
 
+def _flag(given: str | Sequence[str], path: str) -> Node:
+    if isinstance(given, str):
+        return Node(given, 0, path)
+    return Node([Node(text, 0, f"{path}[{n}]") for n, text in enumerate(given, start=1)], 0, path)
+
+
+def _replaced(path: str, flags: Flags) -> set[str]:
+    """Fields of a section that say in another way what this flag says; not those of flags."""
+    name, _, inner = path.partition(".")
+    others: set[str] = set()
+    for ways in _SAME.get(name, ()):
+        if any(inner in way for way in ways):
+            others |= {field for way in ways if inner not in way for field in way}
+    return {field for field in others if f"{name}.{field}" not in flags}
+
+
 _WRONG = object()  # in place of a value; what is wrong with it is written down
 
 
@@ -123,7 +149,7 @@ class _Reader:
         self.context = context
         self.problems = _Problems(origin)
 
-    def workload(self, root: Node, flags: Mapping[str, str]) -> Workload:
+    def workload(self, root: Node, flags: Flags) -> Workload:
         top: dict[str, Node] = {}
         with self.problems.at(root):
             top = self._top(root)
@@ -157,17 +183,18 @@ class _Reader:
             root = Node({k: v for k, v in root.value.items() if k != "own"}, root.line, root.where)
         return dict(root.mapping(_TOP, self.problems))
 
-    def _lay_over(self, top: dict[str, Node], flags: Mapping[str, str]) -> None:
-        for path, text in flags.items():
-            node = Node(text, 0, path)
+    def _lay_over(self, top: dict[str, Node], flags: Flags) -> None:
+        for path, given in flags.items():
+            node = _flag(given, path)
             name, dot, inner = path.partition(".")
             if not dot:
                 top[name] = node
                 continue
             section = top.get(name)
             below = section.value if section and isinstance(section.value, dict) else {}
+            kept = {n: v for n, v in below.items() if n not in _replaced(path, flags)}
             line = section.line if section else 0
-            top[name] = Node({**below, inner: node}, line, name)
+            top[name] = Node({**kept, inner: node}, line, name)
 
     def _section(self, section: Section, node: Node) -> Any:
         """The value, or _WRONG where something is wrong with it, which is written down."""
