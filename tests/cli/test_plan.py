@@ -75,8 +75,8 @@ def test_by_options_alone(cli: Cli) -> None:
 def test_the_json_document(cli: Cli) -> None:
     found = cli("plan", LORA, "--json").json
     assert list(found) == [
-        "format", "made_at", "workload", "deadline_hours", "best", "plans", "front", "losers",
-        "relaxations", "weighed", "prices", "notes",
+        "format", "made_at", "workload", "deadline_hours", "best", "plans", "front", "later",
+        "losers", "relaxations", "weighed", "prices", "notes",
     ]  # fmt: skip
     best = found["best"]
     assert best == found["plans"][0]
@@ -150,9 +150,7 @@ def test_nothing_keeps_every_limit(cli: Cli) -> None:
 def test_both_limits_must_give_way(cli: Cli) -> None:
     ran = cli("plan", PRETRAIN, "--deadline", "4h", "--budget", "$60")
     assert ran.code == 3
-    assert "giving way on one alone is not enough" in ran.out
-    assert "the fastest of all" in ran.out
-    assert "the cheapest of all" in ran.out
+    assert "together: $" in ran.out
 
 
 def test_your_own_machines(cli: Cli, home: Path) -> None:

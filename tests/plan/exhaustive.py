@@ -15,7 +15,7 @@ from tradewind.estimate.answer import band_of, cases
 from tradewind.estimate.band import half_width, kinds
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.hardware import best_precision
-from tradewind.estimate.layouts import layouts
+from tradewind.estimate.layouts import layouts, preference
 from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
@@ -132,6 +132,7 @@ def fastest(
     )  # fmt: skip
     constants = fitted()
     best: tuple[float, float, float] | None = None
+    most = 0.0
     try:
         check(question)
         listed = layouts(question, coarse=speeds._COARSE)
@@ -144,7 +145,9 @@ def fastest(
             continue
         rate = float(step_time(case, constants).tokens_per_s[0]) * question.devices
         seconds = train.total_samples / (rate / question.length)
-        if best is None or seconds < best[0]:
+        wanted = rate * float(preference(case)[0])
+        if wanted > most:
+            most = wanted
             width = band_of(question, kinds(case)[0], float(half_width(case)[0]))[0]
             best = seconds, width, likely
     return None if best is None else (*best, speeds._state_bytes(train, model))

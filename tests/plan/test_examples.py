@@ -82,7 +82,7 @@ def test_four_cards_under_the_desk(monkeypatch: pytest.MonkeyPatch) -> None:
     catalog = tradewind.catalog.load()
     known = workload.known_names(catalog)
     work = workload.load(folder / "work.yaml", now=NOW, known=known)
-    plans = tradewind.plan(work, catalog=catalog, now=NOW)
+    plans = tradewind.plan(work, catalog=catalog, now=NOW, closer=True)
     own = [plan for plan in plans.others if plan.own]
     assert len(own) == 1
     assert own[0].nodes == 1

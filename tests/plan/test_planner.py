@@ -170,7 +170,7 @@ def test_what_would_have_to_give() -> None:
     found = plan(of(within_s=3600, budget=dollars(50)), catalog=TABLE, now=NOW)
     assert found.best is None
     limits = {one.limit for one in found.relaxations}
-    assert limits <= {"deadline", "budget", "max_nodes"}
+    assert limits <= {"deadline", "budget", "deadline and budget", "max_nodes"}
     found = plan(of(within_s=10 * 86_400, budget=dollars(1)), catalog=TABLE, now=NOW)
     budget = next(one for one in found.relaxations if one.limit == "budget")
     assert "× the budget" in budget.why

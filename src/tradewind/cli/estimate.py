@@ -161,7 +161,7 @@ def command(
         network_gbps=None if bits is None else bits / 1e9,
         **given,
     )
-    constants, own = _sharpened(measured) if measured is not None else (None, None)
+    constants, own = sharpened(measured) if measured is not None else (None, None)
     found = answer(question, constants, own)
     advice = advise(question, found, constants)
     if as_json:
@@ -180,7 +180,8 @@ def _parsed(option: str, parse: Callable[[str], int], text: str | None) -> int |
         raise InvalidValue(f"{option}: {error.message}", hint=error.hint) from None
 
 
-def _sharpened(path: str) -> tuple[Constants, Evidence]:
+def sharpened(path: str) -> tuple[Constants, Evidence]:
+    """The constants, moved to one's own measurements, and what those speak of."""
     from tradewind.bench.measured import finders
     from tradewind.estimate import band, calibrate, constants, measurements
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from tradewind.workload.kinds import is_path
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.cli.planview import Named
+    from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
     from tradewind.plan.planner import Planner
@@ -149,13 +149,13 @@ def command(
     from tradewind.cli import planview
     from tradewind.plan.planner import Planner
 
-    planner = Planner(work, catalog, now=now)
+    planner = Planner(work, catalog, now=now, constants=_constants(work))
     if instead_of is not None:
         _instead_of(planner, catalog, instead_of, nodes, as_json)
         return
     named = None if why is None else planview.types_called(catalog, why)
     with render.busy("weighing"):
-        plans = planner.plans()
+        plans = planner.plans(closer=html is not None or plot is not None, top=top)
     _write(plans, out, html, plot)
     if named:
         planview.why(plans, named, _ways(planner, named), as_json)
@@ -167,9 +167,18 @@ def command(
     elif all_losers:
         planview.losers(plans)
     else:
-        planview.show(plans, top)
+        planview.show(plans)
     if plans.best is None:
         raise NotFound("no plan keeps every limit", hint=planview.what_binds(plans))
+
+
+def _constants(work: Workload) -> Constants | None:
+    """Of the estimate, where the workload names measurements of one's own."""
+    if work.train is None or work.train.measured is None:
+        return None
+    from tradewind.cli.estimate import sharpened
+
+    return sharpened(work.train.measured)[0]
 
 
 # -- what is to be done --------------------------------------------------------------------------
@@ -244,11 +253,14 @@ def _write(plans: Plans, out: str | None, html: str | None, plot: str | None) ->
         write(Path(out), text.encode())
         render.remark(f"saved: {out}")
     if html is not None:
-        page = import_module("tradewind.web.plan_page").render(plans)
-        write(Path(html), page.encode())
+        from tradewind.web import plan_page
+
+        write(Path(html), plan_page.render(plans).encode())
         render.remark(f"written: {html}")
     if plot is not None:
-        import_module("tradewind.pictures.front").draw(plans, Path(plot))
+        from tradewind.pictures import front
+
+        front.draw(plans, Path(plot))
         render.remark(f"drawn: {plot}")
 
 
@@ -270,36 +282,18 @@ def _to_carry(work: Workload) -> Workload:
 
 
 def _ways(planner: Planner, named: Sequence[Named]) -> list[Plan]:
-    """All that types could do, the cheapest of each number of machines and market: a search of
-    their own, for the great one keeps only the cheapest few hundred."""
-    from tradewind.plan.planner import Planner
-
-    found: list[Plan] = []
-    limits = planner.workload.limits
-    for provider, name, accelerator in named:
-        if not limits.allows_accelerator(accelerator):
-            continue
-        narrow = replace(limits, providers=(provider,), accelerators=(accelerator,))
-        work = replace(planner.workload, limits=narrow)
-        plans = Planner(work, planner.catalog, now=planner.now).plans(explain=False)
-        found += [
-            way
-            for way in plans.others
-            if (way.provider, way.instance_type) == (provider, name)
-            and limits.allows(provider, way.region)
-        ]
-    return found
+    """All that types could do, the cheapest of each number of machines and market."""
+    return [way for kind in named for way in planner.ways(kind.provider, kind.instance_type)]
 
 
 def _instead_of(
     planner: Planner, catalog: Catalog, text: str, nodes: int | None, as_json: bool
 ) -> None:
     from tradewind.cli import planview
+    from tradewind.plan.rightsize import instead_of
 
     named = planview.types_called(catalog, text)
-    theirs, better = import_module("tradewind.plan.rightsize").instead_of(
-        planner, named[0].instance_type, nodes
-    )
+    theirs, better = instead_of(planner, named[0].instance_type, nodes)
     if as_json:
         from tradewind.plan.document import plan_json
 

@@ -63,7 +63,7 @@ class Named(NamedTuple):
 # -- the whole answer ----------------------------------------------------------------------------
 
 
-def show(plans: Plans, top: int) -> None:
+def show(plans: Plans) -> None:
     if plans.best is None:
         _show_what_would_do(plans)
     else:
@@ -71,9 +71,10 @@ def show(plans: Plans, top: int) -> None:
         for line in _details(plans.best, plans):
             render.paragraph(line, indent="  ", dim=True)
         click.echo()
-        _table(few := _few(plans, top))
-        shown = _show_front(plans, few)
-        _show_losers(plans, [*few, *shown])
+        _table(plans.plans)
+        _show_later(plans)
+        shown = _show_front(plans, plans.plans)
+        _show_losers(plans, [*plans.plans, *shown])
     _show_assumptions(plans)
 
 
@@ -169,20 +170,6 @@ def _own_verdict(best: Plan, plans: Plans) -> list[str]:
 
 
 # -- tables --------------------------------------------------------------------------------------
-
-
-def _few(plans: Plans, top: int) -> list[Plan]:
-    """The cheapest, each of another type. Beyond those that were picked out, more of the rest."""
-    found = list(plans.plans[:top])
-    seen = {(plan.provider, plan.instance_type) for plan in found}
-    for plan in plans.others:
-        key = (plan.provider, plan.instance_type)
-        if len(found) >= top or top <= len(plans.plans):
-            break
-        if key not in seen and keeps_limits(plan, plans):
-            seen.add(key)
-            found.append(plan)
-    return found
 
 
 def keeps_limits(plan: Plan, plans: Plans) -> bool:
@@ -290,6 +277,28 @@ def _span(hours: float) -> str:
         return "decades"
     seconds = round(hours * 3600)
     return format_duration(seconds if seconds < 60 else seconds // 60 * 60, parts=2)
+
+
+def _show_later(plans: Plans) -> None:
+    """What another day would save, and what a day less would cost."""
+    best = plans.best
+    if best is None or plans.deadline_hours is None:
+        return
+    parts, before = [], best.cost
+    for later in plans.later:
+        by = _span(later.deadline_hours)
+        if later.deadline_hours < plans.deadline_hours:
+            said = "nothing would do"
+            if later.plan is not None:
+                said = format_money(later.plan.cost, digits=2)
+            parts.append(f"in {by}: {said}")
+        elif later.plan is not None and later.plan.cost < 0.98 * before:
+            before = later.plan.cost
+            saved = format_money(best.cost - later.plan.cost, digits=2)
+            parts.append(f"in {by}: {format_money(later.plan.cost, digits=2)} (saves {saved})")
+    if len(parts) < 2:
+        parts.append("more time would save little")
+    render.paragraph(f"Another deadline: {'; '.join(parts)}.", indent="  ")
 
 
 def _show_front(plans: Plans, few: Sequence[Plan]) -> list[Plan]:
@@ -542,7 +551,7 @@ def _show_what_would_do(plans: Plans) -> None:
     if limits := limit_words(plans.workload):
         render.paragraph(f"limits: {limits}", indent="  ", dim=True)
     if plans.relaxations:
-        click.echo("\nNothing keeps every limit. Any one of these changes would do:")
+        click.echo("\nNothing keeps every limit. Any of these changes would do:")
         for change in sorted(plans.relaxations, key=lambda r: r.plan.cost):
             plan = change.plan
             render.paragraph(f"  {change.why}: {_in_words(plan)}", indent="    ")
@@ -572,6 +581,8 @@ def what_binds(plans: Plans) -> str:
         cheapest = min(plans.relaxations, key=lambda r: r.plan.cost)
         limits = " or ".join(_LIMITS.get(r.limit, r.limit) for r in plans.relaxations)
         words = f"{cheapest.why} it would cost {format_money(cheapest.plan.cost, digits=2)}"
+        if "together" in cheapest.why:
+            words = f"{cheapest.why} it would do"
         return f"what binds is {limits}; {words}"
     if plans.front:
         return "more than one limit must give way: deadline and budget together"

@@ -1,7 +1,7 @@
 """One question answered: does this model train on these accelerators, and how fast?
 
-Of all layouts that the question leaves open the fastest that fits is the answer; if none fits, the
-one that needs the least memory.
+Of all layouts that the question leaves open the fastest that fits is the answer (a simpler one if
+it is nearly as fast); if none fits, the one that needs the least memory.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tradewind.estimate import columns, hardware, lora, samples, stacks
 from tradewind.estimate.band import Evidence, Kind, half_width, kinds, reason
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants, calibration, fitted
-from tradewind.estimate.layouts import Layout, layouts
+from tradewind.estimate.layouts import Layout, layouts, preference
 from tradewind.estimate.measurements import network_gbps
 from tradewind.estimate.memory import GB, fits, memory_use
 from tradewind.estimate.optimizers import state_bytes
@@ -88,7 +88,7 @@ def answer(
     asked = cases(question, found)
     use, time = memory_use(asked, constants), step_time(asked, constants)
     right = fits(asked, use, constants)
-    best = int(np.argmax(np.where(right, time.tokens_per_s, 0)))
+    best = int(np.argmax(np.where(right, time.tokens_per_s * preference(asked), 0)))
     if not right.any():
         best = int(np.argmin(use.peak))
 

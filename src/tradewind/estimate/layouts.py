@@ -10,12 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
+from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue
 from tradewind.estimate import hardware
 from tradewind.estimate.question import RECOMPUTES, Question, divisors, tensor_degrees
 from tradewind.model.shape import Shape
 
+if TYPE_CHECKING:
+    from tradewind.estimate.cases import Cases, Column
+
+_SIMPLER = 0.97
 _LONG = 16_384  # tokens from which splitting a sequence is tried
 _MOST_TOKENS = 2**18  # in a micro-batch that is tried; a quarter where only few are
 _MOST_SAMPLES = 2**12
@@ -48,6 +53,15 @@ class Layout:
             groups = f" in groups of {self.shard}" if self.shard < self.dp else ""
             degrees.append(f"{self.sharding}{groups}")
         return f"{', '.join(degrees)}; recompute {self.recompute}"
+
+
+def preference(cases: Cases) -> Column:
+    """What a layout's speed counts for in the choice: splitting the model must be worth its
+    trouble, three in a hundred for each doubling."""
+    import numpy as np
+
+    found: Column = _SIMPLER ** np.log2(cases.tp * cases.pp * cases.cp)
+    return found
 
 
 def layouts(q: Question, coarse: float = 1.2) -> list[Layout]:

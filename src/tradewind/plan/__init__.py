@@ -30,11 +30,15 @@ class _Callable(ModuleType):
         catalog: Catalog | None = None,
         now: datetime | None = None,
         explain: bool = True,
+        closer: bool = False,
     ) -> Plans:
-        """The cheapest ways to finish in time, what was given up for them, why the rest lost."""
+        """The cheapest ways to finish in time, what was given up for them, why the rest lost.
+
+        `explain`: with losers, and what other deadlines would cost. `closer`: with `others`.
+        """
         from tradewind.plan.planner import plan
 
-        return plan(workload, catalog=catalog, now=now, explain=explain)
+        return plan(workload, catalog=catalog, now=now, explain=explain, closer=closer)
 
 
 sys.modules[__name__].__class__ = _Callable

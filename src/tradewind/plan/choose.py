@@ -73,12 +73,18 @@ def front(found: Candidates) -> list[int]:
 
 
 def for_a_closer_look(found: Candidates, goods: Goods) -> list[int]:
-    """The cheapest of every type, number and market of machines, as many as can be shown."""
+    """The cheapest of every type, number and market of machines. If they are too many, half of them
+    are the cheapest of all and half are spread over the rest."""
     import numpy as np
 
     order = np.lexsort((found.hours, found.cost))
     kind = goods.types[found.good[order]] * 4 + found.mode[order]
     key = kind * 1000 + found.nodes[order].astype(np.int64)
     _, first = np.unique(key, return_index=True)
-    chosen: list[int] = order[np.sort(first)][:_MANY].tolist()
-    return chosen
+    chosen = order[np.sort(first)]
+    if len(chosen) > _MANY:
+        half = _MANY // 2
+        spread = np.linspace(half, len(chosen) - 1, half).astype(np.int64)
+        chosen = chosen[np.concatenate([np.arange(half), np.unique(spread)])]
+    listed: list[int] = chosen.tolist()
+    return listed

@@ -65,6 +65,10 @@ def to_json(plans: Plans) -> dict[str, Any]:
         "best": plan_json(plans.best) if plans.best else None,
         "plans": [plan_json(plan) for plan in plans.plans],
         "front": [plan_json(plan) for plan in plans.front],
+        "later": [
+            {"deadline_hours": later.deadline_hours, "plan": later.plan and plan_json(later.plan)}
+            for later in plans.later
+        ],
         "losers": [loser_json(loser) for loser in plans.losers],
         "relaxations": [
             {"limit": r.limit, "why": r.why, "plan": plan_json(r.plan)} for r in plans.relaxations

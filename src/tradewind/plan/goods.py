@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 GROUPS = ("on_demand", "spot", "held")
 UNBOUNDED = 10**6  # machines
+_MARKETPLACES = {"vast"}  # where an offer is one machine of somebody's, with no network to others
 
 
 class Kind(NamedTuple):
@@ -132,7 +133,10 @@ def _most(catalog: Catalog, rows: Numbers, each: Column) -> dict[str, Column]:
     """Machines that may be held at once: by quotas, reservations, and how many one owns."""
     import numpy as np
 
-    found = {group: np.full(len(rows), float(UNBOUNDED)) for group in GROUPS}
+    providers = catalog.table.columns["provider"]
+    alone = np.array([name in _MARKETPLACES for name in providers.values])
+    single = alone[np.asarray(providers.codes)[rows]]
+    found = {group: np.where(single, 1.0, float(UNBOUNDED)) for group in GROUPS}
     account = catalog.account
     if account is None:
         return found

@@ -49,7 +49,7 @@ class Planner:
         if self.deadline_s <= 0:
             raise InvalidValue(f"the deadline, {deadline}, is past", hint="give a later one")
 
-    def plans(self, *, explain: bool = True, closer: bool = False) -> Plans:
+    def plans(self, *, explain: bool = True, closer: bool = False, top: int = SHOWN) -> Plans:
         """`explain`: with losers and what other deadlines would cost; `closer`: with `others`."""
         workload = self.workload
         found = self.search()
@@ -57,7 +57,7 @@ class Planner:
         right = choose.kept(found.found, workload.limits, deadline_h)
         order = choose.ranked(found.found, right.all)
         best = int(order[0]) if len(order) else None
-        few = choose.of_other_kinds(found.found, found.goods, order, SHOWN)
+        few = choose.of_other_kinds(found.found, found.goods, order, top)
         front = choose.front(found.found)
         others = choose.for_a_closer_look(found.found, found.goods) if closer else []
         dates = _dates(self.catalog, found, [*few, *front, *others])
@@ -83,6 +83,18 @@ class Planner:
             prices_from=dates[0] if dates else "",
             prices_until=dates[-1] if dates else "",
         )
+
+    def ways(self, provider: str, instance_type: str) -> list[Plan]:
+        """What a type could do: the cheapest of each number of machines and market."""
+        import numpy as np
+
+        found = self.search()
+        kind = found.goods.names.index((provider, instance_type))
+        mine = found.goods.types[found.found.good] == kind
+        chosen: dict[tuple[int, int], int] = {}
+        for i in choose.ranked(found.found, np.asarray(mine)).tolist():
+            chosen.setdefault((int(found.found.nodes[i]), int(found.found.mode[i])), i)
+        return [self.value(found, i) for i in chosen.values()]
 
     def search(self) -> Search:
         return self._search(self.workload)
@@ -111,6 +123,8 @@ class Planner:
             if soonest is not None:
                 words = f"with {_hours(soonest.deadline_hours)} instead of "
                 words += _hours(self.deadline_s / 3600)
+                if soonest.deadline_hours * 3600 < 1.05 * self.deadline_s:
+                    words = "with a little more time"
                 assert soonest.plan is not None
                 given.append(Relaxation(limit="deadline", why=words, plan=soonest.plan))
         if limits.budget is not None and right.deadline.any():
@@ -123,6 +137,10 @@ class Planner:
                     plan=self.value(found, cheapest),
                 )
             )
+        if not given and limits.budget is not None and np.isfinite(self.deadline_s):
+            both = self._both(found)
+            if both is not None:
+                given.append(both)
         for name, words, change in _LIFTED:
             if getattr(limits, name) is None:
                 continue
@@ -151,6 +169,19 @@ class Planner:
             else:
                 best, high = tried, middle
         return best
+
+    def _both(self, found: Search) -> Relaxation | None:
+        """Where neither more time nor more money alone would do: the least of both together."""
+        import numpy as np
+
+        c, budget = found.found, self.workload.limits.budget
+        if not len(c) or not budget:
+            return None
+        over = np.maximum(c.hours_high * 3600 / self.deadline_s, c.cost / budget)
+        at = int(np.argmin(over))
+        time, money = _hours(float(c.hours_high[at])), format_money(_micros(c.cost[at]), digits=2)
+        words = f"with {time} and {money} together"
+        return Relaxation(limit="deadline and budget", why=words, plan=self.value(found, at))
 
     def _by(self, found: Search, deadline_s: float) -> Later:
         """The cheapest plan for another deadline."""
@@ -285,6 +316,7 @@ def plan(
     now: datetime | None = None,
     explain: bool = True,
     closer: bool = False,
+    top: int = SHOWN,
 ) -> Plans:
     """The cheapest ways to finish in time, what was given up for them, and why the rest lost.
 
@@ -293,7 +325,7 @@ def plan(
     from tradewind import catalog as catalogs
 
     planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
-    return planner.plans(explain=explain, closer=closer)
+    return planner.plans(explain=explain, closer=closer, top=top)
 
 
 def one_line(plans: Plans) -> str:

@@ -100,7 +100,7 @@ def of_training(
     chosen = np.flatnonzero(worth)
     if len(chosen):
         rate[chosen] = step_time(cases.take(chosen), constants).tokens_per_s[...]
-    best = _best(rate, starts, lengths)
+    best = _best(rate * layouts.preference(cases), starts, lengths)
     leanest = _best(-use.peak, starts, lengths)
     fitting = np.maximum.reduceat(rate, starts) > 0
     pick = np.where(fitting, best, leanest)

@@ -31,6 +31,9 @@ def losers(
     winner = int(goods.types[candidates.good[best]]) if best is not None else -1
     price = float(candidates.cost[best]) if best is not None else None
     ways = _Ways(found, right)
+    groups: dict[int, list[int]] = {}
+    for (kind_of, _), group in found.of_group.items():
+        groups.setdefault(kind_of, []).append(group)
     first_row: dict[int, int] = {}
     for position, number in enumerate(goods.types.tolist()):
         first_row.setdefault(number, position)
@@ -42,7 +45,7 @@ def losers(
         if number in ways.fastest:
             cause, words, at = _weighed(number, ways, found, price, limits, deadline_h)
         else:
-            cause, words = _never(number, found, catalog, limits)
+            cause, words = _never(number, found, catalog, limits, groups)
             at = None
         lost.append(
             Loser(
@@ -112,7 +115,9 @@ def _money(micros: float) -> str:
     return format_money(round(float(micros)), digits=2)
 
 
-def _never(number: int, found: Search, catalog: Catalog, limits: Limits) -> tuple[str, str]:
+def _never(
+    number: int, found: Search, catalog: Catalog, limits: Limits, groups: dict[int, list[int]]
+) -> tuple[str, str]:
     """Why a type has no way at all."""
     import numpy as np
 
@@ -128,22 +133,21 @@ def _never(number: int, found: Search, catalog: Catalog, limits: Limits) -> tupl
         return "chip", "a slice of an accelerator, which is not planned with"
     reasons = [
         (found.speeds.kind_of_why[group], found.speeds.why[group], found.speeds.peak_gb[group])
-        for (of, _), group in found.of_group.items()
-        if of == goods.kind[rows[0]]
+        for group in groups.get(int(goods.kind[rows[0]]), ())
     ]
     if not reasons:
         return "limits", "more accelerators than you allow"
     if all(words for _, words, _ in reasons):
         cause, words, _ = min(reasons, key=lambda r: (-_WORST.get(r[0], 0), r[2]))
         return cause, words
-    groups = ["on_demand", "spot", "held"]
+    markets = ["on_demand", "spot", "held"]
     if limits.markets is not None:
-        groups = [g for g in groups if ("reserved" if g == "held" else g) in limits.markets]
-    for group in groups:
-        here = allowed[~np.isnan(goods.prices[group][allowed])]
-        if len(here) and not (goods.most[group][here] >= 1).any():
+        markets = [m for m in markets if ("reserved" if m == "held" else m) in limits.markets]
+    for market in markets:
+        here = allowed[~np.isnan(goods.prices[market][allowed])]
+        if len(here) and not (goods.most[market][here] >= 1).any():
             return "quota", "over your quota"
-    return "price", _doubt(allowed.tolist(), found, catalog, groups)
+    return "price", _doubt(allowed.tolist(), found, catalog, markets)
 
 
 def _doubt(rows: list[int], found: Search, catalog: Catalog, groups: list[str]) -> str:
