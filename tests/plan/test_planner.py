@@ -182,7 +182,7 @@ def test_what_would_have_to_give() -> None:
     deadlines = [
         one.deadline_hours for one in plan(of(within_s=360_000), catalog=TABLE, now=NOW).later
     ]
-    assert deadlines == [75, 125, 150, 200]
+    assert deadlines == [75, 125, 175]
     found = plan(of(regions=("mars-*",)), catalog=TABLE, now=NOW)
     assert [one.limit for one in found.relaxations] == ["regions"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from tradewind import catalog, clock
-from tradewind.bench.startup import once
+from tradewind.bench.startup import once, surroundings
 from tradewind.catalog import files
 from tradewind.model import Data, Limits, Train, Workload
 from tradewind.plan.planner import plan
@@ -86,7 +85,7 @@ def _cold(now: str, repeats: int) -> tuple[float, float]:
     commands = {"bare": [sys.executable, "-c", "pass"], "plan": [*ours, "plan", *_OPTIONS]}
     taken: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as empty:
-        env = os.environ | {"TRADEWIND_HOME": empty, "TRADEWIND_NOW": now}
+        env = surroundings(empty, now)
         for _ in range(repeats + 1):
             for name, command in commands.items():
                 taken[name].append(once(command, env))

@@ -57,7 +57,7 @@ def measure(
     with tempfile.TemporaryDirectory() as empty:
         # On the day the catalog was made: years later all would be stale, and nothing printed.
         made = catalog.load(files.PACKAGED, account=False).facts.made_at.isoformat()
-        env = os.environ | {"TRADEWIND_HOME": empty, "TRADEWIND_NOW": made}
+        env = surroundings(empty, made)
         for done in range(repeats + 1):
             progress(done, repeats + 1)
             for name, command in commands.items():
@@ -66,6 +66,18 @@ def measure(
     middle = {name: median(times[1:]) for name, times in taken.items()}
     others = {peer: middle[peer] for peer in peers}
     return Startup(middle["python"], middle["help"], middle["offers"], others, repeats)
+
+
+def surroundings(folder: str, now: str) -> dict[str, str]:
+    """Where commands run: no account, that moment, and byte code kept as an installation has it,
+    but in the folder."""
+    env = os.environ | {
+        "TRADEWIND_HOME": folder,
+        "TRADEWIND_NOW": now,
+        "PYTHONPYCACHEPREFIX": str(Path(folder) / "byte-code"),
+    }
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    return env
 
 
 def once(command: Sequence[str], env: dict[str, str]) -> float:

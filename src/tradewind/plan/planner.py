@@ -197,7 +197,7 @@ class Planner:
             return []
         day = 86_400.0
         step = min(max(day, self.deadline_s / 4), self.deadline_s / 2)
-        return [self._by(found, self.deadline_s + number * step) for number in (-1, 1, 2, 4)]
+        return [self._by(found, self.deadline_s + number * step) for number in (-1, 1, 3)]
 
     def _lifted(self, change: dict[str, Any]) -> Plan | None:
         """The best plan with one limit changed."""

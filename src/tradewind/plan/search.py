@@ -87,7 +87,6 @@ def search(
     deadline_s: float,
 ) -> Search:
     """`model` is what `train` names; None for work by measurement."""
-    import numpy as np
 
     limits = workload.limits
     allowed = goods.in_place & goods.is_wanted
@@ -95,7 +94,7 @@ def search(
     groups: list[Group] = []
     of_group: dict[tuple[int, int], int] = {}
     shared: dict[tuple[str, int, int, float], int] = {}
-    for kind in np.unique(goods.kind[allowed]).tolist():
+    for kind in sorted(set(goods.kind[allowed].tolist())):
         name, each, network = goods.kinds[kind]
         if each != int(each):
             continue  # a slice of an accelerator
