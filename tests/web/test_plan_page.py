@@ -55,7 +55,7 @@ def file(folder: Path) -> Path:
     """Of a real plan over the built-in catalog."""
     path = folder / "plan.html"
     prices = catalog.load(catalog.files.PACKAGED, account=False)
-    found = planner.plan(workload.load(WORK), catalog=prices, now=NOW)
+    found = planner.plan(workload.load(WORK), catalog=prices, now=NOW, closer=True)
     path.write_text(render(found), encoding="utf-8")
     return path
 
