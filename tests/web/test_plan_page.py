@@ -105,7 +105,7 @@ def test_it_opens_and_shows_the_recommendation(browser: Browser, file: Path, fol
 def test_the_sliders_choose_again(browser: Browser, file: Path) -> None:
     with opened(browser, file) as page:
         first, spot = money(page), page.locator(".chosen").get_attribute("cx")
-        slide(page, "deadline", 150)
+        slide(page, "deadline", 450)
         tighter = money(page)
         assert tighter != first
         assert page.locator(".chosen").get_attribute("cx") != spot
