@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Cli, on_a_terminal
-from tradewind.model.plan import Plan, Plans
 from tradewind.plan import document
-from tradewind.plan.planner import Planner
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRETRAIN = str(EXAMPLES / "pretrain-1.3b" / "work.yaml")
@@ -165,46 +159,29 @@ def test_your_own_machines(cli: Cli, home: Path) -> None:
     assert " own " in text.splitlines()[-1] or "own home" in text
 
 
-def test_pictures_and_pages(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Plans] = []
-
-    def draw(plans: Plans, path: Path) -> None:
-        given.append(plans)
-        path.write_text("picture")
-
-    for name, content in (
-        ("tradewind.web.plan_page", {"render": lambda plans: f"<p>{plans.workload.name}"}),
-        ("tradewind.pictures.front", {"draw": draw}),
-    ):
-        module: Any = ModuleType(name)
-        vars(module).update(content)
-        monkeypatch.setitem(sys.modules, name, module)
+def test_pictures_and_pages(cli: Cli, tmp_path: Path) -> None:
     page, picture = tmp_path / "plan.html", tmp_path / "plan.svg"
     ran = cli("plan", LORA, "--html", str(page), "--plot", str(picture))
     assert ran.code == 0
-    assert page.read_text() == "<p>lora-8b-overnight"
-    assert picture.read_text() == "picture"
+    assert "lora-8b-overnight" in page.read_text(encoding="utf-8")
+    assert page.stat().st_size < 1_000_000
+    assert "<svg" in picture.read_text(encoding="utf-8")
     assert f"drawn: {picture}" in ran.err
-    assert given[0].best is not None
     assert cli("plan", LORA, "--plot", "plan.gif").code == 2
 
 
-def test_instead_of_a_type(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    def instead_of(planner: Planner, name: str, nodes: int | None) -> tuple[Plan, tuple[Plan, ...]]:
-        assert (name, nodes) == ("p4d.24xlarge", 2)
-        plans = planner.plans(explain=False)
-        return replace(plans.plans[-1], instance_type=name), plans.plans[:2]
-
-    fake: Any = SimpleNamespace(instead_of=instead_of)
-    monkeypatch.setitem(sys.modules, "tradewind.plan.rightsize", fake)
+def test_instead_of_a_type(cli: Cli) -> None:
     asked = ("plan", PRETRAIN, "--instead-of", "P4D.24xlarge", "--nodes", "2")
     ran = cli(*asked)
     assert ran.code == 0
     assert "Instead of " in ran.out
     assert "less, about $" in ran.out
     found = cli(*asked, "--json").json
-    assert found["named"]["instance_type"] == "p4d.24xlarge"
-    assert len(found["instead"]) == 2
+    named = found["named"]
+    assert (named["instance_type"], named["nodes"]) == ("p4d.24xlarge", 2)
+    for better in found["instead"]:
+        assert better["cost_usd"] < named["cost_usd"]
+        assert better["hours"] <= 1.01 * named["hours"]
 
 
 @pytest.mark.parametrize(
