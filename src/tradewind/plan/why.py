@@ -66,18 +66,23 @@ class _Ways:
     """Of each type the best of its ways, by what one may ask of it."""
 
     def __init__(self, found: Search, right: Kept) -> None:
+        import numpy as np
+
         c = found.found
+        self._cost = c.cost
         self._types = found.goods.types[c.good]
         self.right = self._first(right.all, c.cost)
         self.in_time = self._first(right.deadline, c.cost)
-        self.fastest = self._first(None, c.hours)
-        self.surest = self._first(None, -c.chance)
+        # A little slower or less sure for less money is the same.
+        self.fastest = self._first(None, np.round(np.log(np.maximum(c.hours, 1e-9)), 2))
+        self.surest = self._first(None, -np.round(c.chance, 2))
 
     def _first(self, mask: Flags | None, measure: Column) -> dict[int, int]:
+        """The least of the measure; of those alike, the cheapest."""
         import numpy as np
 
         at = np.arange(len(measure)) if mask is None else np.flatnonzero(mask)
-        at = at[np.argsort(measure[at], kind="stable")]
+        at = at[np.lexsort((self._cost[at], measure[at]))]
         numbers, first = np.unique(self._types[at], return_index=True)
         return dict(zip(numbers.tolist(), at[first].tolist(), strict=True))
 
