@@ -74,7 +74,8 @@ class _Ways:
         self.right = self._first(right.all, c.cost)
         self.in_time = self._first(right.deadline, c.cost)
         # A little slower or less sure for less money is the same.
-        self.fastest = self._first(None, np.round(np.log(np.maximum(c.hours, 1e-9)), 2))
+        slow: Column = np.round(np.log(np.maximum(c.hours, 1e-9)), 2).astype(np.float64)
+        self.fastest = self._first(None, slow)
         self.surest = self._first(None, -np.round(c.chance, 2))
 
     def _first(self, mask: Flags | None, measure: Column) -> dict[int, int]:
