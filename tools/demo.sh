@@ -15,6 +15,12 @@ show() {
   tradewind "$@" || [ $? -eq 3 ]
 }
 
+say 'A 1.3B model on 26B tokens, done in three days: what should I rent?'
+show plan examples/pretrain-1.3b/work.yaml --html demo/plan.html
+
+say 'Will an 8B model fit on eight A100s, and how fast will it go?'
+show estimate --model llama-3.1-8b --on 8xA100-80GB --seq 8192
+
 say 'Eight H100s in one machine, anywhere: who is cheapest?'
 show offers h100:8 --limit 8
 
@@ -30,4 +36,4 @@ show catalog doctor --limit 2
 say 'Pictures'
 show offers --plot demo/prices.html
 show accelerators --plot demo/generations.png
-printf '\nOpen demo/prices.html in a browser. Next: tradewind --help, docs/\n'
+printf '\nOpen demo/plan.html and demo/prices.html in a browser. Next: tradewind --help, docs/\n'
