@@ -7,15 +7,17 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Cli, on_a_terminal
 from tradewind.model.plan import Plan, Plans
+from tradewind.pictures import front
 from tradewind.plan import document
 from tradewind.plan.planner import Planner
+from tradewind.web import plan_page
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRETRAIN = str(EXAMPLES / "pretrain-1.3b" / "work.yaml")
@@ -172,13 +174,8 @@ def test_pictures_and_pages(cli: Cli, tmp_path: Path, monkeypatch: pytest.Monkey
         given.append(plans)
         path.write_text("picture")
 
-    for name, content in (
-        ("tradewind.web.plan_page", {"render": lambda plans: f"<p>{plans.workload.name}"}),
-        ("tradewind.pictures.front", {"draw": draw}),
-    ):
-        module: Any = ModuleType(name)
-        vars(module).update(content)
-        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(plan_page, "render", lambda plans: f"<p>{plans.workload.name}")
+    monkeypatch.setattr(front, "draw", draw)
     page, picture = tmp_path / "plan.html", tmp_path / "plan.svg"
     ran = cli("plan", LORA, "--html", str(page), "--plot", str(picture))
     assert ran.code == 0

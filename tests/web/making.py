@@ -73,7 +73,7 @@ def plans(**other: Any) -> Plans:
     given: dict[str, Any] = {
         "workload": workload(), "made_at": NOW, "deadline_hours": 20.0, "best": FRONT[1],
         "plans": (FRONT[1], FRONT[0]), "front": FRONT, "others": OTHERS, "losers": LOSERS,
-        "relaxations": (), "candidates": 900, "layouts": 5000, "offers": 300,
+        "later": (), "relaxations": (), "candidates": 900, "layouts": 5000, "offers": 300,
         "notes": ("spot: as public probes show",), "prices_from": "2026-10-01",
         "prices_until": "2026-11-01",
     }  # fmt: skip
