@@ -25,6 +25,7 @@ _LONG = 16_384  # tokens from which splitting a sequence is tried
 _MOST_TOKENS = 2**18  # in a micro-batch that is tried; a quarter where only few are
 _MOST_SAMPLES = 2**12
 _MOST_TENSOR = 64
+_MOST_SPLIT = 2**14  # tokens in a micro-batch of a model that is split, where only few are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,8 @@ def layouts(q: Question, coarse: float = 1.2) -> list[Layout]:
             continue
         each = q.batch // dp
         micros = _micro_batches(q, each, coarse)
+        if coarse >= 2 and dp < q.devices and not q.micro_batch:
+            micros = [n for n in micros if n * min(q.length, 2048) <= _MOST_SPLIT]
         for micro, ep, (sharding, shard), recompute in product(
             micros, _expert_degrees(q, dp), _shardings(q, dp, tp, pp, cp, coarse), recomputes
         ):
