@@ -81,6 +81,9 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     machines=np.array([float(nodes)]),
                     devices=np.array([nodes * offer.accelerator_count]),
                     startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
+                    again_s=np.array(
+                        [finish.BOOT_S + finish.SETUP_S + size / finish.STORE_RATE / nodes]
+                    ),
                     state_bytes=state,
                     notice_s=np.array([search._NOTICES.get(offer.provider, 0.0)]),
                     seen=np.zeros(1),
@@ -100,7 +103,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                 if start is not None:
                     dollars += size / 1e9 * rates.egress(start, place)
                     dollars += state / 1e9 * rates.egress(place, start)
-                kept = workload.checkpoint.keep * state / 1e9
+                kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
                 dollars += kept * rates.month(offer.provider) * hours / 730
                 ways.append(Way(offer, nodes, market, hours, dollars, float(course.chance[0])))
     return ways

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.catalog.small import NOW, row, small
+from tests.catalog.small import NOW, REAL, facts, row, small
 from tests.plan.exhaustive import cheapest, every_way
+from tradewind.catalog import account
 from tradewind.catalog.catalog import Catalog
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import Data, Limits, Market, Measured, Train, Workload
@@ -164,6 +165,49 @@ def test_a_tight_deadline_is_kept_with_on_demand_hours() -> None:
     assert tight.markets == ("spot", "on_demand")
     assert 0 < tight.on_demand_hours < tight.hours
     assert loose.cost < tight.cost
+    # Machines on demand are paid for while they start, too.
+    undone = tight.work_hours - tight.spot_hours
+    assert tight.on_demand_hours >= undone + tight.startup_hours
+
+
+def test_data_from_afar_is_copied_once_and_kept() -> None:
+    catalog = small(row("aws", "A100-80GB", 8, spot=5, instance_type="p4de", region="eu-west-1"))
+    costs = {}
+    for region in ("eu-west-1", "us-east-1"):
+        data = Data(uri="s3://b/x", size_bytes=10**12, provider="aws", region=region)
+        best = plan(Workload(train=GPT2, data=data), catalog=catalog, now=NOW).best
+        assert best is not None
+        costs[region] = best
+    near, far = costs["eu-west-1"], costs["us-east-1"]
+    assert far.interruptions > 1
+    assert far.costs["storage"] > near.costs["storage"]
+    # Only the first start waits for what is far away.
+    first = far.startup_hours - near.startup_hours
+    assert far.hours - near.hours == pytest.approx(first, rel=0.01)
+    assert far.spot_hours - near.spot_hours == pytest.approx(first, rel=0.01)
+
+
+def test_a_reservation_that_ends_too_soon_is_not_counted_on() -> None:
+    public = facts(row("aws", "H100-SXM", 8, on_demand=60, instance_type="p5"))
+    best = {}
+    for until in ("2026-11-15", "2027-11-15", "2026-11-14"):
+        text = "reservations:\n  - {match: {type: p5}, machines: 1, price: $1, until: %s}\n"
+        held = account.read(text % until, "account.yaml", REAL.names, ["aws"])
+        table = held.applied(public.offers, NOW.date())
+        found = plan(of(max_nodes=1), catalog=Catalog(public, table, "test", held), now=NOW)
+        assert found.best is not None
+        best[until] = found.best.markets, any("may end" in note for note in found.notes)
+    assert best == {
+        "2026-11-15": (("on_demand",), True),
+        "2027-11-15": (("reserved",), False),
+        "2026-11-14": (("on_demand",), False),
+    }
+
+
+def test_a_deadline_of_a_moment_gives_way_to_one_that_can_be_kept() -> None:
+    found = plan(of(within_s=1), catalog=TABLE, now=NOW)
+    assert found.best is None
+    assert "deadline" in {change.limit for change in found.relaxations}
 
 
 def test_what_would_have_to_give() -> None:

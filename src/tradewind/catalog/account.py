@@ -68,7 +68,7 @@ class Account:
             if discount.until is None or discount.until >= today:
                 table = self._discounted(table, discount, today)
         for reservation in self.reservations:
-            if (reservation.start or today) <= today <= (reservation.until or today):
+            if reservation.lasts(today):
                 rows = rows_of(table, reservation.scope)
                 source = f"{self.origin}: {reservation.machines} reserved"
                 held = dict.fromkeys(rows, (reservation.price, today.isoformat(), source))

@@ -38,9 +38,8 @@ _KINDS = {
     "quota": "over your quota",
     "layout": "without a layout that suits",
     "chip": "unfit to train this",
-    "dominated": "beaten in time and money",
 }
-_MARKETS = {"on_demand": "on demand", "spot": "on spot", "reserved": "reserved"}
+_MARKETS = {"on_demand": "on demand", "spot": "on spot", "reserved": "that you hold"}
 _LIMITS = {
     "deadline": "the deadline",
     "budget": "the budget",
@@ -82,7 +81,7 @@ def recommendation(plans: Plans) -> str:
     """One line."""
     best = plans.best
     assert best is not None
-    verb = "Use" if best.own else "Rent"
+    verb = "Use" if best.own or "reserved" in best.markets else "Rent"
     sure = ""
     if plans.deadline_hours is not None:
         sure = f", {_share(best.chance)} sure"
@@ -135,13 +134,13 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         if micros >= 5_000
     ]
     prices = " and ".join(
-        f"{format_money(price, digits=2)} {_MARKETS[market]}"
+        f"{format_money(price, digits=2)} {'held' if market == 'reserved' else _MARKETS[market]}"
         for market, price in best.price_hour.items()
     )
     taken = ""
     if "spot" in best.markets and best.interruptions >= 0.2:
         taken = f"; taken away {_times(best.interruptions)}"
-    lines.append(f"money: {', '.join(money)}; a machine-hour is {prices}{taken}")
+    lines.append(f"money: {', '.join(money) or 'none'}; a machine-hour is {prices}{taken}")
     lines += _own_verdict(best, plans)
     return lines
 
@@ -160,12 +159,13 @@ def _own_verdict(best: Plan, plans: Plans) -> list[str]:
             f"renting would cost more: {machines(rented)} {_at(rented)} is {_about(rented)} "
             f"in {_span(rented.hours)}"
         ]
+    cheaper = "what you hold" if "reserved" in best.markets else "renting"
     return [
         f"your own {loser.instance_type} would take {_span(loser.hours)} and "
         f"{format_money(loser.cost, digits=2)}: "
-        + ("renting is cheaper" if loser.cost > best.cost else f"it {loser.why}")
+        + (f"{cheaper} is cheaper" if loser.cost > best.cost else f"it {loser.why}")
         for loser in plans.losers
-        if loser.provider == "own" and loser.hours is not None and loser.cost is not None
+        if loser.own and loser.hours is not None and loser.cost is not None
     ]
 
 
@@ -394,7 +394,7 @@ def _famous(losers: Iterable[Loser], shown: set[str]) -> list[Loser]:
 
 def _nearness(loser: Loser) -> tuple[int, float, float]:
     """First what kept the deadline, by its cost; then the fastest; then machines of eight."""
-    order = {"money": 0, "dominated": 0, "time": 1, "memory": 2, "price": 4}
+    order = {"money": 0, "time": 1, "memory": 2, "price": 4}
     measure = loser.cost if loser.kind == "money" else loser.hours
     return (
         order.get(loser.kind, 3),
@@ -489,7 +489,7 @@ def why(plans: Plans, named: Sequence[Named], ways: Sequence[Plan], as_json: boo
         click.secho(f"{best.instance_type} of {best.provider} won." if best else "", bold=True)
         render.paragraph(_why_it_won(plans))
     for loser in lost:
-        click.secho(
+        render.paragraph(
             f"{loser.instance_type} of {loser.provider} ({_count(loser)}) lost: {loser.why}.",
             bold=True,
         )
@@ -514,26 +514,28 @@ def _why_it_won(plans: Plans) -> str:
     if second is None:
         return "Nothing else keeps every limit."
     more = second.cost / max(best.cost, 1) - 1
-    much = f"{more:.0%}" if more >= 0.01 else "hardly"
+    much = f"{more:.0%} more" if more >= 0.01 else "hardly more"
+    if more >= 1:
+        much = f"{more + 1:.1f}×"
     return (
         f"It is the cheapest that keeps every limit: {format_money(best.cost, digits=2)} in "
         f"{_span(best.hours)}. The next type, {machines(second)} at {second.provider}, costs "
-        f"{much} more: {format_money(second.cost, digits=2)} in {_span(second.hours)}."
+        f"{much}: {format_money(second.cost, digits=2)} in {_span(second.hours)}."
     )
 
 
 def instead(work: Workload, theirs: Plan, better: Sequence[Plan]) -> None:
     """Right-sizing: the machine that was named, and what does its work for less."""
-    click.secho(f"{work.name}: {work_words(work)}", dim=True)
+    render.paragraph(f"{work.name}: {work_words(work)}", dim=True)
     if not better:
-        click.secho(
+        render.paragraph(
             f"Keep {machines(theirs)}: nothing is as fast and cheaper.",
             bold=True,
         )
     else:
         first = better[0]
         saved = 1 - first.cost / max(theirs.cost, 1)
-        click.secho(
+        render.paragraph(
             f"Instead of {machines(theirs)} {_at(theirs)} ({_span(theirs.hours)}, {_about(theirs)})"
             f" take {machines(first)} {_at(first)}: {saved:.0%} less, {_about(first)} in "
             f"{_span(first.hours)}.",
@@ -598,8 +600,8 @@ def _show_assumptions(plans: Plans) -> None:
         until = f" to {plans.prices_until}" if plans.prices_until != plans.prices_from else ""
         prices = f"; prices of {plans.prices_from}{until}"
     text = (
-        f"{plans.candidates:,} ways of {plans.offers:,} offers and {plans.layouts:,} layouts "
-        f"weighed{prices}; ranges hold in 4 of 5 cases"
+        f"{render.count(plans.candidates, 'way')} of {plans.offers:,} offers and "
+        f"{plans.layouts:,} layouts weighed{prices}; ranges hold in 4 of 5 cases"
     )
     notes = [text, *(note[:1].upper() + note[1:] for note in plans.notes)]
     render.paragraph(". ".join(notes) + ".", dim=True)

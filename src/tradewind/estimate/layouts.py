@@ -25,6 +25,7 @@ _LONG = 16_384  # tokens from which splitting a sequence is tried
 _MOST_TOKENS = 2**18  # in a micro-batch that is tried; a quarter where only few are
 _MOST_SAMPLES = 2**12
 _MOST_TENSOR = 64
+_MOST_SPLIT = 2**14  # tokens in a micro-batch of a model that is split, where only few are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,10 @@ def layouts(q: Question, coarse: float = 1.2) -> list[Layout]:
             continue
         each = q.batch // dp
         micros = _micro_batches(q, each, coarse)
+        if coarse >= 2 and dp < q.devices and not q.micro_batch:
+            micros = [n for n in micros if n * min(q.length, 2048) <= _MOST_SPLIT]
         for micro, ep, (sharding, shard), recompute in product(
-            micros, _expert_degrees(q, dp), _shardings(q, dp, tp, pp, cp), recomputes
+            micros, _expert_degrees(q, dp), _shardings(q, dp, tp, pp, cp, coarse), recomputes
         ):
             found.append(
                 Layout(
@@ -140,12 +143,16 @@ def _expert_degrees(q: Question, dp: int) -> list[int]:
     return divisors(gcd(q.model.experts, dp))
 
 
-def _shardings(q: Question, dp: int, tp: int, pp: int, cp: int) -> list[tuple[str, int]]:
-    """Names with the number of devices over which they shard."""
+def _shardings(
+    q: Question, dp: int, tp: int, pp: int, cp: int, coarse: float
+) -> list[tuple[str, int]]:
+    """Names with the number of devices over which they shard. Where few are tried, replicas that
+    share nothing are not: zero1 sends as much and needs less memory."""
     inside = gcd(max(q.per_node // (tp * cp), 1), dp)
     if q.sharding:
         return [(q.sharding, inside if q.sharding == "hybrid" else dp)]
-    found = [("none", dp)]
+    few = coarse >= 2 and q.stack != "ddp"
+    found = [] if few and dp > 1 else [("none", dp)]
     if dp > 1:
         found.append(("zero1", dp))
         if pp == 1:

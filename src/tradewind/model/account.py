@@ -59,3 +59,7 @@ class Reservation:
     price: Micros
     start: date | None
     until: date | None
+
+    def lasts(self, day: date) -> bool:
+        """Whether it is held on that day, the last included."""
+        return (self.start or day) <= day <= (self.until or day)

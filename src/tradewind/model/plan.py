@@ -78,8 +78,9 @@ class Loser:
     accelerator: str
     accelerator_count: float
     kind: str
-    """memory, time, money, price, limits, quota, layout, chip, dominated"""
+    """memory, time, money, price, limits, quota, layout, chip"""
     why: str
+    own: bool = False
     hours: float | None = None
     cost: Micros | None = None
 

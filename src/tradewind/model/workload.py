@@ -44,6 +44,7 @@ NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 
 _AMOUNTS = ("tokens", "samples", "epochs", "steps")
 _AGREE = 0.01  # amounts given twice may differ by rounding
+_NEAR = 1.05  # a batch in tokens and a power of two that may be meant: 2**20 is 1.049 million
 _NOTHING: Collection[str] = frozenset()
 
 
@@ -205,13 +206,22 @@ def _disagreements(values: Mapping[str, Any]) -> Iterator[Fault]:
 
 
 def _per_step(values: Mapping[str, Any]) -> int | None:
+    """Sequences in an optimizer step. Tokens are a target: 4M of them are likely meant to be 2**22,
+    and 512 sequences can be divided among accelerators where 488 hardly can."""
     samples, tokens = values.get("global_batch"), values.get("global_batch_tokens")
     sequence = values.get("sequence")
     if samples is not None:
         return int(samples)
     if tokens is None or not sequence:
         return None
-    return max(1, (2 * int(tokens) + int(sequence)) // (2 * int(sequence)))
+    whole = max(1, (2 * int(tokens) + int(sequence)) // (2 * int(sequence)))
+    if values.get("steps") is not None and any(values.get(name) for name in _AMOUNTS[:3]):
+        return whole  # what is said twice must agree as it is written
+    above = 1 << whole.bit_length()
+    for even in (above, above // 2):
+        if max(even / whole, whole / even) <= _NEAR:
+            return even
+    return whole
 
 
 def _in_samples(values: Mapping[str, Any]) -> dict[str, float]:

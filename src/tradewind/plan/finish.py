@@ -4,7 +4,8 @@
     spot        held `L` hours at a time with gaps between: each stay pays a restart, and the work
                 since the last checkpoint unless a notice left time to save
     both        of the hours until the deadline, as many on spot as leave the work done in time:
-                x on-demand and y on spot with  r·x + p·y = W  and  x + y/a = T
+                x on-demand and y on spot with  r·x + p·y = W  and  x + y/a = T; a restart is
+                paid for where x is more than nought
 
 `r` and `p` are the work done in an hour that is paid for, `a` the share of the time in which spot
 can be had, T the time until the deadline and W the work.
@@ -41,6 +42,7 @@ class Situation:
     machines: Column
     devices: Column
     startup_s: Column  # boot, setup and data
+    again_s: Column  # the same later on, when the data has been copied nearby
     state_bytes: float
     notice_s: Column
     seen: Column  # of spot of late: 1 it could be had, -1 it could not, 0 nobody looked
@@ -88,7 +90,7 @@ def on_spot(s: Situation, *, fall_back: bool) -> Course:
     every = _interval(s, save, upload, stay)
     noticed = save + upload <= s.notice_s - _LAST_SECONDS
     lost = np.where(noticed, 15.0, np.minimum(every / 2, stay / 2))
-    restart = s.startup_s + upload
+    restart = s.again_s + upload
     spoilt = np.minimum((restart + lost) / stay, 0.95)
     paid = (1 - spoilt) / (1 + save / every)  # work in an hour that is paid for
     there = stay / (stay + gap)
@@ -101,12 +103,13 @@ def on_spot(s: Situation, *, fall_back: bool) -> Course:
     base = s.startup_s + wait
     if fall_back and np.isfinite(s.deadline_s):
         tight = alone > SAFE * room
-        less = np.maximum(SAFE * room, 0)
+        less = np.maximum(SAFE * room - restart, 0)
         share = np.maximum(rate - there * paid, 1e-9)
         x = np.clip((s.work_s - there * paid * less) / share, 0, s.work_s / rate)
         x = np.where(tight, x, 0)
         held = np.where(tight, np.maximum(s.work_s - rate * x, 0) / paid, held)
-        hours = base + np.where(tight, x + held / there + restart * (x > 0), alone)
+        x = np.where(x > 0, x + restart, 0)
+        hours = base + np.where(tight, x + held / there, alone)
         # Whatever happens on spot, on-demand from here on would have done it.
         sure = in_time(s.deadline_s - base - restart, s.work_s / rate, s.width)
     else:
@@ -157,4 +160,4 @@ def _interval(s: Situation, save: Column, upload: Column, between: Column) -> Co
 def _rate_on_demand(s: Situation, save: Column, upload: Column) -> Column:
     failure = spot.ON_DEMAND_FAILURE_H * 3600 / s.devices
     every = _interval(s, save, upload, failure)
-    return 1 / (1 + save / every + (every / 2 + upload + s.startup_s) / failure)
+    return 1 / (1 + save / every + (every / 2 + upload + s.again_s) / failure)

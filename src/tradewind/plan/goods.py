@@ -7,7 +7,7 @@ so speed is asked for by kind and prices are joined after.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.catalog import query as queries
@@ -54,20 +54,26 @@ class Goods:
     in_place: Flags  # where the limits allow it
     is_wanted: Flags  # of an accelerator that they allow
     own: Flags
+    held_h: Column  # until what is held ends; infinite where that is not told
     seen: Column  # of spot of late: 1 it could be had, -1 it could not, 0 nobody looked
 
 
-def goods(catalog: Catalog, limits: Limits, today: date) -> Goods:
+def goods(catalog: Catalog, limits: Limits, now: datetime) -> Goods:
     import numpy as np
 
-    table = catalog.table
+    table, today = catalog.table, now.date()
     key = ("plan", today)
     if key not in table.memo:
         table.memo[key] = _columns(catalog, today)
     base: dict[str, Any] = table.memo[key]
     allowed = np.array([limits.allows(*place) for place in base["places"]])
     wanted = np.array([limits.allows_accelerator(kind.accelerator) for kind in base["kinds"]])
-    return Goods(**base, in_place=allowed[base["place"]], is_wanted=wanted[base["kind"]])
+    return Goods(
+        **base,
+        in_place=allowed[base["place"]],
+        is_wanted=wanted[base["kind"]],
+        held_h=_held_hours(catalog, base["rows"], now),
+    )
 
 
 def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
@@ -97,10 +103,23 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         "types": of_type,
         "names": types,
         "prices": prices,
-        "most": _most(catalog, rows, each[rows]),
+        "most": _most(catalog, rows, each[rows], today),
         "own": np.array(table.own)[rows],
         "seen": _seen(catalog, rows),
     }
+
+
+def _held_hours(catalog: Catalog, rows: Numbers, now: datetime) -> Column:
+    """A reservation lasts until the end of its last day."""
+    import numpy as np
+
+    found = np.full(len(rows), np.inf)
+    for reservation in catalog.account.reservations if catalog.account else ():
+        if reservation.until is not None and reservation.lasts(now.date()):
+            end = datetime.combine(reservation.until, time(), now.tzinfo) + timedelta(days=1)
+            at = np.isin(rows, rows_of(catalog.table, reservation.scope))
+            found[at] = np.minimum(found[at], (end - now).total_seconds() / 3600)
+    return found
 
 
 def _seen(catalog: Catalog, rows: Numbers) -> Column:
@@ -129,7 +148,7 @@ def _distinct(
     return found, where
 
 
-def _most(catalog: Catalog, rows: Numbers, each: Column) -> dict[str, Column]:
+def _most(catalog: Catalog, rows: Numbers, each: Column, today: date) -> dict[str, Column]:
     """Machines that may be held at once: by quotas, reservations, and how many one owns."""
     import numpy as np
 
@@ -158,8 +177,9 @@ def _most(catalog: Catalog, rows: Numbers, each: Column) -> dict[str, Column]:
             if quota.market in (None, group):
                 least(group, at, most)
     for reservation in account.reservations:
-        at = where[np.array(rows_of(table, reservation.scope), dtype=np.int64)]
-        least("held", at[at >= 0], reservation.machines)
+        if reservation.lasts(today):
+            at = where[np.array(rows_of(table, reservation.scope), dtype=np.int64)]
+            least("held", at[at >= 0], reservation.machines)
     first_own = len(table) - len(account.offers)
     for number, offer in enumerate(account.offers):
         at = where[[first_own + number]]

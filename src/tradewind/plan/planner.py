@@ -100,7 +100,7 @@ class Planner:
         return self._search(self.workload)
 
     def _search(self, workload: Workload) -> Search:
-        shelf = goods(self.catalog, workload.limits, self.now.date())
+        shelf = goods(self.catalog, workload.limits, self.now)
         return search(
             workload,
             self.model,
@@ -157,7 +157,10 @@ class Planner:
 
     def _soonest(self, found: Search) -> Later | None:
         """The earliest deadline that can be kept, to within a fiftieth."""
-        low, high = self.deadline_s, 1000 * self.deadline_s
+        if not len(found.found):
+            return None
+        low = self.deadline_s
+        high = max(2 * low, 5 * 3600 * float(found.found.hours_high.max()))
         best = self._by(found, high)
         if best.plan is None:
             return None
@@ -270,6 +273,8 @@ class Planner:
             notes.append("the software is taken to be compiled FSDP on GPUs and MaxText on TPUs")
         if self.workload.data is None:
             notes.append("no data is told of, so none is moved or waited for")
+        if found.outlasted:
+            notes.append("a reservation that may end before the work does is not counted on")
         return notes
 
 
@@ -326,17 +331,3 @@ def plan(
 
     planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
     return planner.plans(explain=explain, closer=closer, top=top)
-
-
-def one_line(plans: Plans) -> str:
-    """The recommendation, in words."""
-    best = plans.best
-    if best is None:
-        return "nothing keeps all limits"
-    machines = f"{best.nodes} × {best.instance_type}" if best.nodes > 1 else best.instance_type
-    where = f"{best.provider} {best.region}"
-    return (
-        f"{machines} ({best.accelerators} × {best.accelerator}) at {where}, "
-        f"{' with '.join(best.markets)}: about {format_money(best.cost, digits=2)} in "
-        f"{why.hours_words(best.hours)}"
-    )

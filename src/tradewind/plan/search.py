@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
@@ -67,6 +67,7 @@ class Search:
     speeds: Speeds
     picked: tuple[Numbers, Numbers, Numbers, Numbers]
     found: Candidates
+    outlasted: bool  # by the work: machines that are held, but not for long enough
 
 
 def at_deadline(known: Search, workload: Workload, rates: Rates, deadline_s: float) -> Search:
@@ -121,7 +122,13 @@ def search(
         fast.state_bytes = float(workload.checkpoint.size_bytes)
     picked = _picked(workload, goods, allowed, of_group, fast)
     found = _weighed(workload, goods, groups, fast, rates, deadline_s, picked)
-    return Search(goods, groups, of_group, fast, picked, found)
+    late = (found.mode == MODES.index("held")) & (found.hours_high > goods.held_h[found.good])
+    outlasted = bool(late.any())
+    if outlasted:
+        good, group, nodes, mode = (column[~late] for column in picked)
+        picked = good, group, nodes, mode
+        found = _weighed(workload, goods, groups, fast, rates, deadline_s, picked)
+    return Search(goods, groups, of_group, fast, picked, found, outlasted)
 
 
 def _network(told: float, nodes: int, each: int, chip: Accelerator) -> float:
@@ -204,11 +211,12 @@ def _weighed(
     good, group, nodes, mode = picked
     machines = nodes.astype(float)
     each = np.array([float(g.each) for g in groups] or [0.0])[group]
-    transfer_s, egress, back, storage = _moving(workload, goods, rates)
+    moving = _moving(workload, goods, rates)
     place = goods.place[good]
     rented = ~goods.own[good]
     startup = np.where(rented, finish.BOOT_S, finish.OWN_BOOT_S) + _setup(workload)
-    startup = startup + transfer_s[place] / machines
+    again = startup + moving.again_s[place] / machines
+    startup = startup + moving.first_s[place] / machines
     notice = np.array([_NOTICES.get(provider, 0.0) for provider, _ in goods.places])[place]
     every = workload.checkpoint.every_s
     limits = workload.limits
@@ -221,6 +229,7 @@ def _weighed(
             machines=machines[at],
             devices=machines[at] * each[at],
             startup_s=startup[at],
+            again_s=again[at],
             state_bytes=fast.state_bytes,
             notice_s=notice[at],
             seen=goods.seen[good[at]],
@@ -254,12 +263,13 @@ def _weighed(
     high = hours * more
     high = np.where(fall_back, np.minimum(high, np.maximum(hours, deadline_s / 3600)), high)
     held = mode == 2
+    kept_gb = workload.checkpoint.keep * fast.state_bytes / 1e9
     parts = {
         "on_demand": np.where(held, 0, columns["on_demand"] * price["on_demand"]) * machines,
         "spot": columns["spot"] * price["spot"] * machines * (mode == 1),
         "reserved": np.where(held, columns["on_demand"] * price["held"], 0) * machines,
-        "egress": 1e6 * (egress + back * fast.state_bytes / 1e9)[place],
-        "storage": 1e6 * _kept(workload, fast.state_bytes, storage[place], hours),
+        "egress": 1e6 * (moving.egress + moving.back * fast.state_bytes / 1e9)[place],
+        "storage": 1e6 * (moving.copy_gb + kept_gb)[place] * moving.month[place] * hours / 730,
     }
     machine = parts["on_demand"] + parts["spot"] + parts["reserved"]
     rest = parts["egress"] + parts["storage"]
@@ -295,25 +305,30 @@ def _setup(workload: Workload) -> float:
     return finish.SETUP_S if run.setup else 0.0
 
 
-def _moving(
-    workload: Workload, goods: Goods, rates: Rates
-) -> tuple[Column, Column, Column, Column]:
-    """By place: seconds of one machine to fetch the data, dollars for that, dollars for bringing a
-    gigabyte back, and dollars for keeping a gigabyte for a month."""
+class _Moving(NamedTuple):
+    """By place. Data that lies elsewhere is copied there once, and kept while the work runs."""
+
+    first_s: Column  # of one machine to fetch the data
+    again_s: Column  # and later, from the copy
+    egress: Column  # dollars for the data
+    back: Column  # for bringing a gigabyte back
+    copy_gb: Column
+    month: Column  # for keeping a gigabyte
+
+
+def _moving(workload: Workload, goods: Goods, rates: Rates) -> _Moving:
     import numpy as np
 
     data, start = workload.data, home(workload.data)
     size = float(data.size_bytes or 0) if data else 0.0
-    seconds, egress, back, storage = [], [], [], []
-    for place in goods.places:
-        near = start is None or start == place
-        seconds.append(size / (finish.STORE_RATE if near else finish.FAR_RATE))
-        egress.append(size / 1e9 * rates.egress(start, place) if start else 0.0)
-        back.append(rates.egress(place, start) if start else 0.0)
-        storage.append(rates.month(place[0]))
-    return np.array(seconds), np.array(egress), np.array(back), np.array(storage)
-
-
-def _kept(workload: Workload, state_bytes: float, month: Column, hours: Column) -> Column:
-    """Dollars for the checkpoints that are kept while it runs."""
-    return state_bytes / 1e9 * workload.checkpoint.keep * month * hours / 730
+    near = np.array([start is None or start == place for place in goods.places])
+    there = [0.0 if start is None else rates.egress(start, place) for place in goods.places]
+    back = [0.0 if start is None else rates.egress(place, start) for place in goods.places]
+    return _Moving(
+        first_s=size / np.where(near, finish.STORE_RATE, finish.FAR_RATE),
+        again_s=np.full(len(near), size / finish.STORE_RATE),
+        egress=size / 1e9 * np.array(there),
+        back=np.array(back),
+        copy_gb=np.where(near, 0.0, size / 1e9),
+        month=np.array([rates.month(provider) for provider, _ in goods.places]),
+    )

@@ -55,6 +55,7 @@ def losers(
                 accelerator_count=kind.each,
                 kind=cause,
                 why=words,
+                own=bool(goods.own[first_row[number]]),
                 hours=None if at is None else float(candidates.hours[at]),
                 cost=None if at is None else Micros(round(float(candidates.cost[at]))),
             )
@@ -114,6 +115,9 @@ def _weighed(
     at = ways.surest[number]
     taken = hours_words(float(candidates.hours[at]))
     chance = float(candidates.chance[at])
+    fits = float(found.speeds.fits[candidates.group[at]])
+    if fits < limits.confidence:
+        return "memory", f"only {fits:.0%} likely to fit", at
     return "time", f"only {chance:.0%} likely to be in time, taking {taken}", at
 
 
@@ -153,6 +157,8 @@ def _never(
         here = allowed[~np.isnan(goods.prices[market][allowed])]
         if len(here) and not (goods.most[market][here] >= 1).any():
             return "quota", "over your quota"
+        if market == "held" and len(here):
+            return "time", "what you hold of it ends before the work may be done"
     return "price", _doubt(allowed.tolist(), found, catalog, markets)
 
 
@@ -166,7 +172,9 @@ def _doubt(rows: list[int], found: Search, catalog: Catalog, groups: list[str]) 
                 return str(columns.mark[row])
             if columns.micros[row] is not None:
                 return f"the price is stale: it is of {columns.as_of[row]}"
-    return f"no price on {' or '.join(g.replace('_', '-') for g in groups)}"
+    if groups == ["held"]:
+        return "you hold none of it"
+    return f"no price on {' or '.join(g.replace('_', '-') for g in groups if g != 'held')}"
 
 
 def hours_words(hours: float) -> str:

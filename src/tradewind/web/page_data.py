@@ -25,7 +25,6 @@ KINDS = {
     "limits": "not allowed",
     "layout": "cannot be split",
     "chip": "cannot run it",
-    "dominated": "beaten",
 }
 
 COLUMNS = (

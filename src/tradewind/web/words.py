@@ -18,6 +18,7 @@ MARKETS = {"on_demand": "on-demand", "spot": "spot", "reserved": "reserved"}
 LIMITS = {
     "deadline": "A later deadline",
     "budget": "A larger budget",
+    "deadline and budget": "A later deadline and a larger budget",
     "markets": "Other markets",
     "regions": "Other regions",
     "providers": "Other providers",
