@@ -7,8 +7,9 @@
                 x on-demand and y on spot with  r·x + p·y = W  and  x + y/a = T; a restart is
                 paid for where x is more than nought
 
-`r` and `p` are the work done in an hour that is paid for, `a` the share of the time in which spot
-can be had, T the time until the deadline and W the work.
+The on-demand hours are those to be expected over the estimate's whole band. `r` and `p` are the
+work done in an hour that is paid for, `a` the share of the time in which spot can be had, T the
+time until the deadline and W the work.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ STORE_RATE = 1e9  # bytes/s between a machine and a store nearby
 FAR_RATE = 0.25e9  # and one far away
 SAFE = 0.95  # of the time until the deadline that a plan on spot alone may take
 LONGEST_INTERVAL_S = 4 * 3600.0
+# A normal curve in three points: standard deviations from its middle, and their weight.
+_SPEEDS = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
 _LAST_SECONDS = 10.0  # of a notice that are not counted on
 
 
@@ -102,14 +105,26 @@ def on_spot(s: Situation, *, fall_back: bool) -> Course:
     alone = held / there
     base = s.startup_s + wait
     if fall_back and np.isfinite(s.deadline_s):
-        tight = alone > SAFE * room
-        less = np.maximum(SAFE * room - restart, 0)
-        share = np.maximum(rate - there * paid, 1e-9)
-        x = np.clip((s.work_s - there * paid * less) / share, 0, s.work_s / rate)
-        x = np.where(tight, x, 0)
-        held = np.where(tight, np.maximum(s.work_s - rate * x, 0) / paid, held)
-        x = np.where(x > 0, x + restart, 0)
-        hours = base + np.where(tight, x + held / there, alone)
+
+        def split(work: Column) -> tuple[Column, Column]:
+            """Seconds on demand, and on spot, that do so much work in time."""
+            on_spot = work / paid
+            tight = on_spot / there > SAFE * room
+            less = np.maximum(SAFE * room - restart, 0)
+            share = np.maximum(rate - there * paid, 1e-9)
+            x = np.clip((work - there * paid * less) / share, 0, work / rate)
+            x = np.where(tight, x, 0)
+            y = np.where(tight, np.maximum(work - rate * x, 0) / paid, on_spot)
+            return np.where(x > 0, x + restart, 0), y
+
+        x, held = split(s.work_s)
+        hours = base + x + held / there
+        # Should it be slower than thought, more has to be done on demand: what is paid for is the
+        # mean over the band.
+        parts = [split(s.work_s * np.exp(off * s.width / 1.2816)) for off, _ in _SPEEDS]
+        weights = [weight for _, weight in _SPEEDS]
+        x = np.average([part[0] for part in parts], axis=0, weights=weights)
+        held = np.average([part[1] for part in parts], axis=0, weights=weights)
         # Whatever happens on spot, on-demand from here on would have done it.
         sure = in_time(s.deadline_s - base - restart, s.work_s / rate, s.width)
     else:
