@@ -19,7 +19,7 @@ from tradewind.workload.kinds import is_path
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
-    from tradewind.cli.planview import Named
+    from tradewind.cli.plantype import Named
     from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
@@ -146,19 +146,19 @@ def command(
     catalog = catalogs.load()
     work = _workload(file, given, catalog)
 
-    from tradewind.cli import planview
+    from tradewind.cli import plantype, planview
     from tradewind.plan.planner import Planner
 
     planner = Planner(work, catalog, now=now, constants=_constants(work))
     if instead_of is not None:
         _instead_of(planner, catalog, instead_of, nodes, as_json)
         return
-    named = None if why is None else planview.types_called(catalog, why)
+    named = None if why is None else plantype.types_called(catalog, why)
     with render.busy("weighing"):
         plans = planner.plans(closer=html is not None or plot is not None, top=top)
     _write(plans, out, html, plot)
     if named:
-        planview.why(plans, named, _ways(planner, named), as_json)
+        plantype.why(plans, named, _ways(planner, named), as_json)
         return
     if as_json:
         from tradewind.plan import document
@@ -289,14 +289,14 @@ def _ways(planner: Planner, named: Sequence[Named]) -> list[Plan]:
 def _instead_of(
     planner: Planner, catalog: Catalog, text: str, nodes: int | None, as_json: bool
 ) -> None:
-    from tradewind.cli import planview
+    from tradewind.cli import plantype
     from tradewind.plan.rightsize import instead_of
 
-    named = planview.types_called(catalog, text)
+    named = plantype.types_called(catalog, text)
     theirs, better = instead_of(planner, named[0].instance_type, nodes)
     if as_json:
         from tradewind.plan.document import plan_json
 
         render.print_json({"named": plan_json(theirs), "instead": [plan_json(p) for p in better]})
         return
-    planview.instead(planner.workload, theirs, better)
+    plantype.instead(planner.workload, theirs, better)

@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import log
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from tradewind.cli import render
+from tradewind.cli.plantable import (
+    MARKETS,
+    about_cost,
+    at_place,
+    dollars,
+    how_many,
+    in_words,
+    machines,
+    percent,
+    plan_table,
+    span,
+)
 from tradewind.cli.render import Column
 from tradewind.cli.schema import limit_words, work_words
-from tradewind.errors import NotFound
 from tradewind.units import format_bytes, format_duration, format_money, usd
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
-    from tradewind.catalog import Catalog
-    from tradewind.model import Workload
     from tradewind.model.plan import Loser, Plan, Plans
 
 _FRONT = 6
@@ -39,7 +46,6 @@ _KINDS = {
     "layout": "without a layout that suits",
     "chip": "unfit to train this",
 }
-_MARKETS = {"on_demand": "on demand", "spot": "on spot", "reserved": "that you hold"}
 _LIMITS = {
     "deadline": "the deadline",
     "budget": "the budget",
@@ -53,12 +59,6 @@ _LIMITS = {
 }
 
 
-class Named(NamedTuple):
-    provider: str
-    instance_type: str
-    accelerator: str
-
-
 # -- the whole answer ----------------------------------------------------------------------------
 
 
@@ -70,7 +70,7 @@ def show(plans: Plans) -> None:
         for line in _details(plans.best, plans):
             render.paragraph(line, indent="  ", dim=True)
         click.echo()
-        _table(plans.plans)
+        plan_table(plans.plans)
         _show_later(plans)
         shown = _show_front(plans, plans.plans)
         _show_losers(plans, [*plans.plans, *shown])
@@ -84,33 +84,11 @@ def recommendation(plans: Plans) -> str:
     verb = "Use" if best.own or "reserved" in best.markets else "Rent"
     sure = ""
     if plans.deadline_hours is not None:
-        sure = f", {_share(best.chance)} sure"
+        sure = f", {percent(best.chance)} sure"
     return (
-        f"{verb} {machines(best)} ({best.accelerators}× {best.accelerator}) {_at(best)}: "
-        f"{_about(best)} in {_span(best.hours)}{sure}."
+        f"{verb} {machines(best)} ({best.accelerators}× {best.accelerator}) {at_place(best)}: "
+        f"{about_cost(best)} in {span(best.hours)}{sure}."
     )
-
-
-def machines(plan: Plan) -> str:
-    return f"{plan.nodes}× {plan.instance_type}" if plan.nodes > 1 else plan.instance_type
-
-
-def _at(plan: Plan) -> str:
-    if plan.own:
-        return "of your own"
-    return f"at {plan.provider}{_region(plan, ' ')} {_market(plan)}"
-
-
-def _region(plan: Plan, before: str) -> str:
-    return "" if plan.region in ("", "any") else f"{before}{plan.region}"
-
-
-def _market(plan: Plan) -> str:
-    return " and ".join(_MARKETS[market] for market in plan.markets)
-
-
-def _about(plan: Plan) -> str:
-    return f"about {format_money(plan.cost, digits=2)}"
 
 
 def _details(best: Plan, plans: Plans) -> list[str]:
@@ -134,7 +112,7 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         if micros >= 5_000
     ]
     prices = " and ".join(
-        f"{format_money(price, digits=2)} {'held' if market == 'reserved' else _MARKETS[market]}"
+        f"{format_money(price, digits=2)} {'held' if market == 'reserved' else MARKETS[market]}"
         for market, price in best.price_hour.items()
     )
     taken = ""
@@ -156,127 +134,17 @@ def _own_verdict(best: Plan, plans: Plans) -> list[str]:
         if rented is None:
             return ["nothing that can be rented keeps the limits"]
         return [
-            f"renting would cost more: {machines(rented)} {_at(rented)} is {_about(rented)} "
-            f"in {_span(rented.hours)}"
+            f"renting would cost more: {machines(rented)} {at_place(rented)} is "
+            f"{about_cost(rented)} in {span(rented.hours)}"
         ]
     cheaper = "what you hold" if "reserved" in best.markets else "renting"
     return [
-        f"your own {loser.instance_type} would take {_span(loser.hours)} and "
+        f"your own {loser.instance_type} would take {span(loser.hours)} and "
         f"{format_money(loser.cost, digits=2)}: "
         + (f"{cheaper} is cheaper" if loser.cost > best.cost else f"it {loser.why}")
         for loser in plans.losers
         if loser.own and loser.hours is not None and loser.cost is not None
     ]
-
-
-# -- tables --------------------------------------------------------------------------------------
-
-
-def keeps_limits(plan: Plan, plans: Plans) -> bool:
-    limits = plans.workload.limits
-    if limits.budget is not None and plan.cost > limits.budget:
-        return False
-    if plans.deadline_hours is None:
-        return True
-    return plan.hours <= plans.deadline_hours and plan.chance >= limits.confidence
-
-
-def _table(plans: Sequence[Plan]) -> None:
-    columns = [
-        Column("WHERE", keep=8, grow=True, least=12),
-        Column("TYPE", keep=9, grow=True, least=16),
-        Column("ACCELERATOR", keep=9),
-        Column("LAYOUT", keep=5),
-        Column("MARKET", keep=7),
-        Column("TIME", right=True, keep=10),
-        Column("COST", right=True, keep=10),
-        Column("SURE", right=True, keep=6),
-    ]
-    render.table(columns, [_row(plan) for plan in plans])
-
-
-def _row(plan: Plan) -> list[Any]:
-    return [
-        plan.provider + _region(plan, " "),
-        machines(plan),
-        f"{plan.accelerators}× {plan.accelerator}",
-        _layout(plan),
-        _short_market(plan),
-        _hours_with_band(plan),
-        _cost_with_band(plan),
-        _share(plan.chance),
-    ]
-
-
-def _layout(plan: Plan) -> str:
-    """`tp4 pp2 z1`: data-parallel is the rest. In full it stands above the table, for the best."""
-    lay = plan.layout
-    if plan.accelerators == 1:
-        return ""
-    parts = [f"{name}{lay[name]}" for name in ("tp", "pp", "cp", "ep") if lay.get(name, 1) > 1]
-    sharding = str(lay.get("sharding", ""))
-    if sharding.startswith("zero"):
-        parts.append(f"z{sharding[4:]}")
-    elif sharding == "hybrid":
-        parts.append("hsdp")
-    return " ".join(parts) or ("ddp" if lay else "")
-
-
-def _short_market(plan: Plan) -> str:
-    if plan.own:
-        return "own"
-    if len(plan.markets) > 1:
-        return "mixed"
-    return {"on_demand": "demand", "spot": "spot", "reserved": "held"}[plan.markets[0]]
-
-
-def _hours_with_band(plan: Plan) -> Text:
-    unit, size = _unit(plan.hours)
-    low, middle, high = (
-        _digits(hours / size) for hours in (plan.hours_low, plan.hours, plan.hours_high)
-    )
-    return _with_range(f"{middle}{unit}", f"{low}–{high}")
-
-
-def _unit(hours: float) -> tuple[str, float]:
-    if hours < 1:
-        return "m", 1 / 60
-    return ("h", 1) if hours < 100 else ("d", 24)
-
-
-def _digits(value: float) -> str:
-    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
-
-
-def _cost_with_band(plan: Plan) -> Text:
-    low, high = usd(plan.cost_low), usd(plan.cost_high)
-    thousands = low >= 1000
-    ends = [_digits(value / 1000 if thousands else value) for value in (low, high)]
-    return _with_range(
-        f"${_dollars(usd(plan.cost))}", f"{ends[0]}–{ends[1]}{'k' if thousands else ''}"
-    )
-
-
-def _with_range(value: str, band: str) -> Text:
-    from rich.text import Text
-
-    return Text(f"{value} ").append(band, style="dim")
-
-
-def _dollars(value: float) -> str:
-    return f"{value:,.0f}" if value >= 99.5 else f"{value:.2f}" if value < 9.995 else f"{value:.1f}"
-
-
-def _share(chance: float) -> str:
-    """Never a promise: what is nearly certain is >99%."""
-    return ">99%" if chance > 0.99 else f"{int(100 * chance)}%" if chance >= 0.01 else "<1%"
-
-
-def _span(hours: float) -> str:
-    if hours >= 24 * 365 * 10:
-        return "decades"
-    seconds = round(hours * 3600)
-    return format_duration(seconds if seconds < 60 else seconds // 60 * 60, parts=2)
 
 
 def _show_later(plans: Plans) -> None:
@@ -286,7 +154,7 @@ def _show_later(plans: Plans) -> None:
         return
     parts, before = [], best.cost
     for later in plans.later:
-        by = _span(later.deadline_hours)
+        by = span(later.deadline_hours)
         if later.deadline_hours < plans.deadline_hours:
             said = "nothing would do"
             if later.plan is not None:
@@ -315,7 +183,7 @@ def _show_front(plans: Plans, few: Sequence[Plan]) -> list[Plan]:
     ):
         if chosen:
             click.echo(title)
-            _table(chosen)
+            plan_table(chosen)
             shown += chosen
     return shown
 
@@ -348,7 +216,9 @@ def _show_losers(plans: Plans, few: Iterable[Plan]) -> None:
     famous = _famous(plans.losers, shown)
     if famous:
         click.echo("\nWhy others lost:")
-        rows = [[_count(loser), loser.provider, loser.instance_type, loser.why] for loser in famous]
+        rows = [
+            [how_many(loser), loser.provider, loser.instance_type, loser.why] for loser in famous
+        ]
         render.table(
             [
                 Column("ACCELERATOR", keep=9),
@@ -403,10 +273,6 @@ def _nearness(loser: Loser) -> tuple[int, float, float]:
     )
 
 
-def _count(loser: Loser) -> str:
-    return f"{render.number(loser.accelerator_count, digits=3)}× {loser.accelerator}"
-
-
 def losers(plans: Plans) -> None:
     """All of them, what came nearest first."""
     order = sorted(plans.losers, key=lambda loser: (loser.cost is None, *_nearness(loser)))
@@ -423,126 +289,15 @@ def losers(plans: Plans) -> None:
             [
                 loser.provider,
                 loser.instance_type,
-                _count(loser),
-                "" if loser.hours is None else _span(loser.hours),
-                "" if loser.cost is None else f"${_dollars(usd(loser.cost))}",
+                how_many(loser),
+                "" if loser.hours is None else span(loser.hours),
+                "" if loser.cost is None else f"${dollars(usd(loser.cost))}",
                 loser.why,
             ]
             for loser in order
         ],
     )
     render.note(f"\n{_counts(plans)}.")
-
-
-# -- one type ------------------------------------------------------------------------------------
-
-
-def types_called(catalog: Catalog, text: str) -> list[Named]:
-    """`TYPE` or `provider/TYPE`, in any capitals, of whoever sells it."""
-    from tradewind.catalog.names import nearest
-
-    table = catalog.table.columns
-    everything = dict.fromkeys(
-        Named(table["provider"][row], table["instance_type"][row], table["accelerator"][row])
-        for row in range(len(catalog.table))
-        if table["accelerator"][row]
-    )
-    wanted = text.strip().lower()
-    found = [
-        one
-        for one in everything
-        if wanted in (one.instance_type.lower(), f"{one.provider}/{one.instance_type}".lower())
-    ]
-    if found:
-        return found
-    names = list(dict.fromkeys(one.instance_type for one in everything))
-    inside = [name for name in names if len(wanted) > 2 and wanted in name.lower()][:4]
-    close = inside or list(nearest(text, names))
-    if not close and wanted:
-        chips = {one.accelerator for one in everything if wanted in one.accelerator.lower()}
-        close = [one.instance_type for one in everything if one.accelerator in chips][:4]
-    raise NotFound(
-        f"no type of machine with accelerators is called {text!r}",
-        hint=f"did you mean {' or '.join(close)}?" if close else "`tradewind offers` lists types",
-        choices=close,
-    )
-
-
-def why(plans: Plans, named: Sequence[Named], ways: Sequence[Plan], as_json: bool) -> None:
-    keys = {(one.provider, one.instance_type) for one in named}
-    lost = [loser for loser in plans.losers if (loser.provider, loser.instance_type) in keys]
-    best = plans.best
-    won = best is not None and (best.provider, best.instance_type) in keys
-    order = sorted(ways, key=lambda plan: (not keeps_limits(plan, plans), plan.cost))
-    if as_json:
-        from tradewind.plan.document import loser_json, plan_json
-
-        render.print_json(
-            {
-                "won": won,
-                "lost": [loser_json(loser) for loser in lost],
-                "ways": [plan_json(plan) for plan in order],
-            }
-        )
-        return
-    if won:
-        click.secho(f"{best.instance_type} of {best.provider} won." if best else "", bold=True)
-        render.paragraph(_why_it_won(plans))
-    for loser in lost:
-        render.paragraph(
-            f"{loser.instance_type} of {loser.provider} ({_count(loser)}) lost: {loser.why}.",
-            bold=True,
-        )
-        if best is not None and loser.hours is not None and loser.cost is not None:
-            render.paragraph(
-                f"At best it takes {_span(loser.hours)} and {format_money(loser.cost, digits=2)}; "
-                f"{machines(best)} takes {_span(best.hours)} and "
-                f"{format_money(best.cost, digits=2)}."
-            )
-    if order:
-        good = sum(keeps_limits(plan, plans) for plan in order)
-        click.echo(f"\n{render.count(len(order), 'way')} to use it, {good} within your limits:")
-        _table(order)
-    elif won or lost:
-        render.note("There is no way to use it at all.")
-
-
-def _why_it_won(plans: Plans) -> str:
-    best = plans.best
-    assert best is not None
-    second = next((p for p in plans.plans if p.instance_type != best.instance_type), None)
-    if second is None:
-        return "Nothing else keeps every limit."
-    more = second.cost / max(best.cost, 1) - 1
-    much = f"{more:.0%} more" if more >= 0.01 else "hardly more"
-    if more >= 1:
-        much = f"{more + 1:.1f}×"
-    return (
-        f"It is the cheapest that keeps every limit: {format_money(best.cost, digits=2)} in "
-        f"{_span(best.hours)}. The next type, {machines(second)} at {second.provider}, costs "
-        f"{much}: {format_money(second.cost, digits=2)} in {_span(second.hours)}."
-    )
-
-
-def instead(work: Workload, theirs: Plan, better: Sequence[Plan]) -> None:
-    """Right-sizing: the machine that was named, and what does its work for less."""
-    render.paragraph(f"{work.name}: {work_words(work)}", dim=True)
-    if not better:
-        render.paragraph(
-            f"Keep {machines(theirs)}: nothing is as fast and cheaper.",
-            bold=True,
-        )
-    else:
-        first = better[0]
-        saved = 1 - first.cost / max(theirs.cost, 1)
-        render.paragraph(
-            f"Instead of {machines(theirs)} {_at(theirs)} ({_span(theirs.hours)}, {_about(theirs)})"
-            f" take {machines(first)} {_at(first)}: {saved:.0%} less, {_about(first)} in "
-            f"{_span(first.hours)}.",
-            bold=True,
-        )
-    click.echo()
-    _table([theirs, *better])
 
 
 # -- nothing is right ----------------------------------------------------------------------------
@@ -556,25 +311,18 @@ def _show_what_would_do(plans: Plans) -> None:
         click.echo("\nNothing keeps every limit. Any of these changes would do:")
         for change in sorted(plans.relaxations, key=lambda r: r.plan.cost):
             plan = change.plan
-            render.paragraph(f"  {change.why}: {_in_words(plan)}", indent="    ")
+            render.paragraph(f"  {change.why}: {in_words(plan)}", indent="    ")
     elif plans.front:
         click.echo("\nNothing keeps every limit, and giving way on one alone is not enough.")
         fastest, cheapest = plans.front[0], plans.front[-1]
         for words, plan in (("fastest", fastest), ("cheapest", cheapest)):
-            render.paragraph(f"  the {words} of all: {_in_words(plan)}", indent="    ")
+            render.paragraph(f"  the {words} of all: {in_words(plan)}", indent="    ")
     else:
         click.echo("\nNothing can do this work at all.")
     if plans.front:
         click.echo("\nWithout limits on time and money:")
-        _table(_spread(plans.front, _FRONT))
+        plan_table(_spread(plans.front, _FRONT))
     _show_losers(plans, ())
-
-
-def _in_words(plan: Plan) -> str:
-    return (
-        f"{format_money(plan.cost, digits=2)} in {_span(plan.hours)}, {machines(plan)} "
-        f"({plan.accelerators}× {plan.accelerator}) {_at(plan)}"
-    )
 
 
 def what_binds(plans: Plans) -> str:
