@@ -19,7 +19,7 @@ from tradewind.plan.rates import Rates, home
 from tradewind.plan.speeds import Group, Speeds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tradewind.plan.goods import Column, Flags, Numbers
 
@@ -90,7 +90,7 @@ def search(
     """`model` is what `train` names; None for work by measurement."""
 
     limits = workload.limits
-    allowed = goods.in_place & goods.is_wanted
+    allowed = goods.in_place & goods.is_wanted & priced(goods, limits.markets)
     counts = _counts(workload)
     groups: list[Group] = []
     of_group: dict[tuple[int, int], int] = {}
@@ -129,6 +129,17 @@ def search(
         picked = good, group, nodes, mode
         found = _weighed(workload, goods, groups, fast, rates, deadline_s, picked)
     return Search(goods, groups, of_group, fast, picked, found, outlasted)
+
+
+def priced(goods: Goods, markets: Sequence[str] | None) -> Flags:
+    """Rows with a price to trust on a market that is allowed."""
+    import numpy as np
+
+    found = np.full(len(goods.rows), False)
+    for mode in MODES:
+        if markets is None or ("reserved" if mode == "held" else mode) in markets:
+            found |= ~np.isnan(goods.prices[mode])
+    return found
 
 
 def _network(told: float, nodes: int, each: int, chip: Accelerator) -> float:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from tradewind.model import Limits
 from tradewind.model.plan import Loser
+from tradewind.plan.search import priced
 from tradewind.units import Micros, format_duration, format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.plan.choose import Kept
-    from tradewind.plan.goods import Column, Flags
+    from tradewind.plan.goods import Column, Flags, Numbers
     from tradewind.plan.search import Search
 
 _WORST = {"limits": 0, "price": 1, "chip": 2, "layout": 3, "memory": 4, "quota": 5}
@@ -27,6 +28,8 @@ def losers(
     deadline_h: float,
 ) -> list[Loser]:
     """One for each type that the best plan does not hold."""
+    import numpy as np
+
     goods, candidates = found.goods, found.found
     winner = int(goods.types[candidates.good[best]]) if best is not None else -1
     price = float(candidates.cost[best]) if best is not None else None
@@ -34,18 +37,19 @@ def losers(
     groups: dict[int, list[int]] = {}
     for (kind_of, _), group in found.of_group.items():
         groups.setdefault(kind_of, []).append(group)
-    first_row: dict[int, int] = {}
-    for position, number in enumerate(goods.types.tolist()):
-        first_row.setdefault(number, position)
+    has_price = priced(goods, limits.markets)
+    order = np.argsort(goods.types, kind="stable")
+    ends = np.searchsorted(goods.types[order], np.arange(1, len(goods.names)))
+    rows_of = np.split(order, ends)
     lost = []
     for number, (provider, name) in enumerate(goods.names):
         if number == winner:
             continue
-        kind = goods.kinds[goods.kind[first_row[number]]]
+        kind = goods.kinds[goods.kind[rows_of[number][0]]]
         if number in ways.fastest:
             cause, words, at = _weighed(number, ways, found, price, limits, deadline_h)
         else:
-            cause, words = _never(number, found, catalog, limits, groups)
+            cause, words = _never(rows_of[number], found, catalog, limits, groups, has_price)
             at = None
         lost.append(
             Loser(
@@ -55,7 +59,7 @@ def losers(
                 accelerator_count=kind.each,
                 kind=cause,
                 why=words,
-                own=bool(goods.own[first_row[number]]),
+                own=bool(goods.own[rows_of[number][0]]),
                 hours=None if at is None else float(candidates.hours[at]),
                 cost=None if at is None else Micros(round(float(candidates.cost[at]))),
             )
@@ -126,13 +130,17 @@ def _money(micros: float) -> str:
 
 
 def _never(
-    number: int, found: Search, catalog: Catalog, limits: Limits, groups: dict[int, list[int]]
+    rows: Numbers,
+    found: Search,
+    catalog: Catalog,
+    limits: Limits,
+    groups: dict[int, list[int]],
+    has_price: Flags,
 ) -> tuple[str, str]:
-    """Why a type has no way at all."""
+    """Why a type, whose goods are `rows`, has no way at all."""
     import numpy as np
 
     goods = found.goods
-    rows = np.flatnonzero(goods.types == number)
     kind = goods.kinds[goods.kind[rows[0]]]
     if not goods.is_wanted[rows].any():
         return "limits", f"{kind.accelerator} is not among the accelerators that you allow"
@@ -141,6 +149,11 @@ def _never(
         return "limits", "not in the places that you allow"
     if kind.each != int(kind.each):
         return "chip", "a slice of an accelerator, which is not planned with"
+    markets = ["on_demand", "spot", "held"]
+    if limits.markets is not None:
+        markets = [m for m in markets if ("reserved" if m == "held" else m) in limits.markets]
+    if not has_price[allowed].any():
+        return "price", _doubt(allowed.tolist(), found, catalog, markets)
     reasons = [
         (found.speeds.kind_of_why[group], found.speeds.why[group], found.speeds.peak_gb[group])
         for group in groups.get(int(goods.kind[rows[0]]), ())
@@ -150,9 +163,6 @@ def _never(
     if all(words for _, words, _ in reasons):
         cause, words, _ = min(reasons, key=lambda r: (-_WORST.get(r[0], 0), r[2]))
         return cause, words
-    markets = ["on_demand", "spot", "held"]
-    if limits.markets is not None:
-        markets = [m for m in markets if ("reserved" if m == "held" else m) in limits.markets]
     for market in markets:
         here = allowed[~np.isnan(goods.prices[market][allowed])]
         if len(here) and not (goods.most[market][here] >= 1).any():
