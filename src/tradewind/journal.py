@@ -52,7 +52,7 @@ def append(
     an earlier call with the same arguments did it and its answer was lost. After SourceFailed
     nobody knows; call again with the same arguments."""
     key = _key(run_id, number)
-    data = _encoded(number, writer, at, events)
+    data = encoded(number, writer, at, events)
     return store.create(key, data) or store.get(key) == data
 
 
@@ -111,7 +111,7 @@ def _key(run_id: str, number: int) -> str:
     return f"{_folder(run_id)}{number:020d}.json"
 
 
-def _encoded(number: int, writer: str, at: datetime, events: Sequence[Event]) -> bytes:
+def encoded(number: int, writer: str, at: datetime, events: Sequence[Event]) -> bytes:
     if not writer:
         raise InvalidValue("a commit needs the id of its writer")
     if at.tzinfo is None:

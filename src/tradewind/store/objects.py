@@ -118,7 +118,7 @@ class ObjectStore:
                 if _is_credentials(error):
                     raise self._translated(error, key) from None
                 unknown = error
-            except exceptions.BaseError as error:
+            except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
                 raise self._translated(error, key) from None
         if unknown is None:
             raise SourceFailed(
@@ -145,7 +145,7 @@ class ObjectStore:
         with self._troubles(key):
             try:
                 obstore.delete(self._handle, path)
-            except exceptions.NotFoundError as error:
+            except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if _is_bucket(error):
                     raise
 
@@ -173,10 +173,10 @@ class ObjectStore:
         from obstore import exceptions
 
         source = self._path(key)
-        with self._troubles(key), written_whole(path) as stream:
-            done = 0
+        with self._troubles(key):
             answer = obstore.get(self._handle, source)
-            size, tag = answer.meta["size"], answer.meta["e_tag"]
+        size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
+        with written_whole(path) as stream, self._troubles(key):
             for attempt in range(_ATTEMPTS):
                 try:
                     for chunk in answer.stream(min_chunk_size=4 * _MIB):
@@ -203,21 +203,23 @@ class ObjectStore:
 
         try:
             yield
-        except (exceptions.BaseError, TimeoutError) as error:
+        except (exceptions.BaseError, FileNotFoundError, PermissionError, TimeoutError) as error:
             raise self._translated(error, key) from None
 
     def _translated(self, error: Exception, key: str) -> Exception:
         from obstore import exceptions
 
-        if isinstance(error, exceptions.NotFoundError) and not _is_bucket(error):
+        # obstore raises Python's own error for some, and its own for others.
+        missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
+        if missing and not _is_bucket(error):
             return no_such(key, self.url)
-        if isinstance(error, exceptions.NotFoundError):
+        if missing:
             return NotFound(
                 f"there is no bucket for {self.url}",
                 hint="make it first, or check its name, its region and the endpoint",
             )
         refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
-        if isinstance(error, refused) or _is_credentials(error):
+        if isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
                 f"{self.url} refused access to {key}: {_first_words(error)}",
                 hint="check the credentials in the environment, and what they permit",
