@@ -144,7 +144,7 @@ def _decoded(data: bytes, number: int, key: str, url: str) -> Commit:
         return BadFile(f"{key} in {url} cannot be read: {why}", hint=hint)
 
     try:
-        document = json.loads(data)
+        document = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         raise bad(f"it is damaged ({error})", "restore it from a backup") from None
     if not isinstance(document, dict) or type(document.get("format")) is not int:

@@ -44,6 +44,8 @@ class Place:
     env: Mapping[str, str] = field(default_factory=dict)
     many: int = 2_500  # keys to list: more than two pages
     large: int = 40  # MiB
+    creators: int = 16  # at once
+    races: int = 30
 
 
 class Conformance:
@@ -213,12 +215,12 @@ class Conformance:
             writer.join()
 
     def test_one_of_many_threads_creates(self, place: Place) -> None:
-        with ThreadPoolExecutor(16) as pool:
-            for turn in range(30):
+        with ThreadPoolExecutor(place.creators) as pool:
+            for turn in range(place.races):
                 told = list(
                     pool.map(
-                        lambda n, k=f"t/{turn}": place.store.create(k, b"%d" % n),  # type: ignore[misc]
-                        range(16),
+                        lambda n, k=f"t/{turn}": place.store.create(k, b"%d" % n),
+                        range(place.creators),
                     )
                 )
                 assert told.count(True) == 1
@@ -227,7 +229,7 @@ class Conformance:
     def test_one_of_many_processes_creates(self, place: Place) -> None:
         if not place.other_process:
             pytest.skip("lives in one process")
-        names, count = [f"p{n}" for n in range(6)], 100
+        names, count = [f"p{n}" for n in range(6)], 3 * place.races
         racers = [
             subprocess.Popen(
                 [sys.executable, "-m", "tests.store.racer", place.store.url, name, str(count)],

@@ -82,7 +82,7 @@ def s3(folder: Path) -> Iterator[Mapping[str, str]]:
         *(f"-volume.port={volume}", f"-volume.port.grpc={grpc['volume']}"),
         *(f"-filer.port={filer}", f"-filer.port.grpc={grpc['filer']}"),
         *(f"-s3.port={gate}", f"-s3.port.grpc={grpc['s3']}", f"-s3.config={folder / 's3.json'}"),
-        *("-volume.max=200", "-master.volumeSizeLimitMB=1024"),
+        *("-volume.max=200", "-master.volumeSizeLimitMB=1024", "-s3.port.iceberg=0"),
     ]
     env = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{gate}",

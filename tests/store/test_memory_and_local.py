@@ -113,7 +113,8 @@ def test_a_writer_survives_being_swept_before_it_holds_its_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = LocalStore(tmp_path)
-    real, swept = fcntl.flock, []
+    real = fcntl.flock
+    swept: list[bool] = []
 
     def flock(stream: int, how: int) -> None:
         if not swept:

@@ -19,6 +19,7 @@ NotFound       no such key, or bucket    SourceFailed  network, time-out, thrott
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +29,8 @@ from tradewind.errors import InvalidValue, NotFound
 RESERVED = ".tradewind-new"  # the local store's half-written files lie there
 MOST_BYTES = 800  # S3 and GCS stop at 1,024 for the whole key, a prefix in the bucket included
 MOST_PART_BYTES = 200  # file systems stop at 255
+# What nearly all keys are like, told at once: a journal has many.
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*")
 
 
 class Store(Protocol):
@@ -79,6 +82,8 @@ def no_such(key: str, url: str) -> NotFound:
 
 
 def _wrong(key: str) -> str:
+    if len(key) <= MOST_PART_BYTES and _PLAIN.fullmatch(key):
+        return ""
     if not key:
         return "it is empty"
     try:

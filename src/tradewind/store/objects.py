@@ -14,6 +14,7 @@ Where to go and as whom comes from the variables that the clouds' own tools use 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -89,10 +90,8 @@ class ObjectStore:
         below = self._prefix + check_prefix(prefix)
         found = []
         with self._troubles(prefix or "the store"):
-            # Asking only for what comes after saves pages; it is checked again, because servers
-            # disagree on the order of `-` and `/`.
-            start = self._prefix + check_key(after) if after else None
-            for page in obstore.list(self._handle, below or None, offset=start):
+            start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
+            for page in obstore.list(self._handle, below or None, offset=start or None):
                 found += [item["path"].removeprefix(self._prefix) for item in page]
         return sorted(key for key in found if key > after and key.startswith(prefix))
 
@@ -210,7 +209,9 @@ class ObjectStore:
         from obstore import exceptions
 
         # obstore raises Python's own error for some, and its own for others.
+        status = re.search(r"status code: (\d{3})", str(error))
         missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
+        missing = missing or bool(status and status[1] == "404")  # of a listing
         if missing and not _is_bucket(error):
             return no_such(key, self.url)
         if missing:
@@ -219,7 +220,8 @@ class ObjectStore:
                 hint="make it first, or check its name, its region and the endpoint",
             )
         refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
-        if isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
+        denied = bool(status and status[1] in ("401", "403"))  # of a listing
+        if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
                 f"{self.url} refused access to {key}: {_first_words(error)}",
                 hint="check the credentials in the environment, and what they permit",
@@ -305,7 +307,9 @@ def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
     emulator = env.get("STORAGE_EMULATOR_HOST")
     if emulator:
         address = emulator if "://" in emulator else f"http://{emulator}"
-        config |= {"base_url": address.rstrip("/"), "skip_signature": True}
+        config["base_url"] = address.rstrip("/")
+        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
+        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
     return store.GCSStore, config
 
 
@@ -329,6 +333,21 @@ def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
     if endpoint:
         config["endpoint"] = endpoint.rstrip("/")
     return store.AzureStore, config
+
+
+def _start(prefix: str, after: str) -> str:
+    """Where the server may begin to list: a little before `after`.
+
+    Servers that keep folders order `a-b` behind all of `a/…`, and would leave those out. A name
+    cut before the first character that sorts below `/`, and one more, is before them either way."""
+    if not after.startswith(prefix):
+        return ""
+    rest = after[len(prefix) :]
+    cut = next((n for n, c in enumerate(rest) if c < "/"), len(rest))
+    name = rest[: max(0, cut - 1)]
+    if name.endswith("/"):  # then the folder's own name, and one character less
+        name = name[:-2]
+    return prefix + name if name and not name.endswith("/") else ""
 
 
 def _is_bucket(error: Exception) -> bool:
