@@ -23,7 +23,7 @@ class Bucket:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_PUT(self) -> None:  # noqa: N802
+            def do_PUT(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 assert self.headers["if-none-match"] == "*"
                 fate = outer.fates.pop(0) if outer.fates else "well"
@@ -42,7 +42,7 @@ class Bucket:
                     return None
                 return self.say(412 if there else 200)
 
-            def do_GET(self) -> None:  # noqa: N802
+            def do_GET(self) -> None:
                 body = outer.objects.get(self.path)
                 self.say(404 if body is None else 200, body or b"")
 
