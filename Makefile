@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench startup
 	$(BIN)/tradewind bench catalog
 	$(BIN)/tradewind bench plan
+	$(BIN)/tradewind bench journal
 
 test-system: $(READY)
 	sh tools/install-system-packages.sh

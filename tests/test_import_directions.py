@@ -11,7 +11,7 @@ import pytest
 import tradewind
 
 ROOT = Path(tradewind.__file__).parent
-BASE = {"errors", "units", "clock", "yamltree", "csvfile"}
+BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles"}
 
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
@@ -20,6 +20,7 @@ MAY = {
     "units": {"errors"},
     "yamltree": {"errors"},
     "csvfile": {"errors"},
+    "ownfiles": {"errors"},
     "model": BASE,
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},
@@ -28,10 +29,24 @@ MAY = {
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
     "web": BASE | {"model"},
+    "store": BASE | {"model"},
+    "journal": BASE | {"model", "store"},
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
-    "bench": BASE | {"model", "catalog", "estimate", "torch", "plan", "workload"},
+    "bench": BASE
+    | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"},
     "cli": BASE
-    | {"model", "catalog", "pictures", "estimate", "torch", "bench", "workload", "plan", "web"},
+    | {
+        "model",
+        "catalog",
+        "pictures",
+        "estimate",
+        "torch",
+        "bench",
+        "workload",
+        "plan",
+        "web",
+        "store",
+    },
     "__main__": {"cli"},
     "__init__": {"catalog", "model", "workload", "plan", "web"},
 }  # type: dict[str, set[str]]
@@ -45,10 +60,20 @@ PURE = [
     ),
     *(f"workload/{name}.py" for name in ("known", "kinds", "shapes", "fields", "reader", "schema")),
 ]
-BANNED_IN_PURE = {"clock", "os", "pathlib", "io", "subprocess", "socket", "urllib3", "time"}
+BANNED_IN_PURE = {
+    "clock",
+    "ownfiles",
+    "os",
+    "pathlib",
+    "io",
+    "subprocess",
+    "socket",
+    "urllib3",
+    "time",
+}
 
 # Parts that only some users install, and the ones that cost too much to start with.
-HEAVY = {"torch", "boto3", "botocore", "matplotlib", "numpy", "google", "azure", "kubernetes"}
+HEAVY = set("torch boto3 botocore matplotlib numpy google azure kubernetes obstore".split())
 
 
 def _files() -> list[Path]:

@@ -8,10 +8,9 @@ with the package serves. A file is replaced whole: written beside, synced, renam
 from __future__ import annotations
 
 import fcntl
-import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,8 @@ from tradewind.catalog import facts as facts_file
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.facts import Facts
 from tradewind.errors import BadFile, NoAccess
+from tradewind.ownfiles import home as home
+from tradewind.ownfiles import replace as replace
 
 if TYPE_CHECKING:
     from tradewind.model import Observation
@@ -28,15 +29,6 @@ if TYPE_CHECKING:
 PACKAGED = Path(__file__).parent / "data" / "catalog.json.gz"
 BUILT_IN = "built-in catalog"
 _SWEEP_BYTES = 1_000_000
-
-
-def home(env: Mapping[str, str] | None = None) -> Path:
-    """The folder of this user's own files; it need not exist."""
-    chosen = (os.environ if env is None else env).get("TRADEWIND_HOME") or "~/.tradewind"
-    try:
-        return Path(chosen).expanduser()
-    except RuntimeError as error:
-        raise NoAccess(f"there is no folder {chosen}: {error}", hint="set TRADEWIND_HOME") from None
 
 
 def load(
@@ -97,31 +89,6 @@ def save(facts: Facts, path: Path) -> int:
     facts_file.decode(data, "the new catalog")
     replace(path, data)
     return len(data)
-
-
-def replace(path: Path, data: bytes) -> None:
-    """Atomically: a reader sees the old file or the new one, whole, also after a crash."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-    except OSError as error:
-        raise NoAccess(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="the old file is untouched; check the permissions, the space, or $TRADEWIND_HOME",
-        ) from None
-    finally:
-        with suppress(OSError):
-            beside.unlink()
 
 
 def discard(path: Path) -> bool:

@@ -28,6 +28,7 @@ COMMANDS = {
     "estimate": "Will it fit, and how fast will it go.",
     "profile": "Count what a PyTorch model of your own costs, without a GPU.",
     "calibrate": "Refit the estimator to measurements.",
+    "init": "Say where runs are kept, and try whether it can be trusted.",
     "schema": "Print the JSON Schema of workload files, or check one.",
     "catalog": "Look after the price catalog: doctor, refresh, build.",
     "bench": "Measure our claims on your machine.",

@@ -96,6 +96,18 @@ def plan(repeat: int, as_json: bool) -> None:
     _figures(found, as_json)
 
 
+@command.command("journal")
+@_repeats
+@_json
+def journal(repeat: int, as_json: bool) -> None:
+    """How long it takes to open a journal of 100,000 events from a local folder."""
+    from tradewind.bench import journal as bench
+
+    with render.busy("reading journals"):
+        found = bench.measure(repeat)
+    _figures(found, as_json)
+
+
 _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
 
 

@@ -1,0 +1,243 @@
+"""A store in a folder: an object is a file, its key the path below the folder.
+
+Everything is written into a file of its own in `.tradewind-new`, synced, and only then given its
+name: by `link` to create, which fails where the name is taken, by `rename` to replace. Then the
+folder is synced. Killed at any moment, a writer leaves the old object or the new one, and at most
+an unnamed file. Whoever writes holds a lock on that file, so the next to open the store can tell a
+dead writer's file from a living one's, without trusting clocks, and sweeps it.
+
+A folder of a network file system will do if `link`, `rename` and `flock` are atomic there, as on
+NFS 4; `tradewind init` tries the first two.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+from typing import BinaryIO
+
+from tradewind.errors import InvalidValue, NoAccess
+from tradewind.store.base import RESERVED, check_key, check_prefix, no_such
+
+_CHUNK = 1 << 20
+_numbers = count()
+
+
+class LocalStore:
+    def __init__(self, folder: Path) -> None:
+        self._root = folder.absolute()
+        self._new = self._root / RESERVED
+        self.url = self._root.as_uri()
+        self._sweep()
+
+    def get(self, key: str) -> bytes:
+        return self._read(check_key(key))
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes]:
+        return [self._read(check_key(key)) for key in keys]
+
+    def list_after(self, prefix: str, after: str = "") -> list[str]:
+        check_prefix(prefix)
+        found: list[str] = []
+        with self._troubles(prefix or self.url, "listed"):
+            self._walk(prefix, after, found)
+        return found
+
+    def create(self, key: str, data: bytes) -> bool:
+        check_key(key)
+        target = self._root / key
+
+        def name(new: Path) -> bool:
+            try:
+                os.link(new, target)
+                return True
+            except FileExistsError:
+                if target.is_dir():
+                    raise
+                return False
+
+        with self._troubles(key, "created"):
+            created = self._write(target, lambda stream: stream.write(data), name)
+            # Also where another was first: what we tell to be there must outlive a power cut.
+            _sync(target.parent)
+            return created
+
+    def replace(self, key: str, data: bytes) -> None:
+        self._put(key, lambda stream: stream.write(data))
+
+    def delete(self, key: str) -> None:
+        target = self._root / check_key(key)
+        with self._troubles(key, "deleted"), suppress(FileNotFoundError, NotADirectoryError):
+            target.unlink()
+            _sync(target.parent)
+
+    def upload(self, key: str, path: Path) -> None:
+        with _source(path) as source:
+            self._put(key, lambda stream: shutil.copyfileobj(source, stream, _CHUNK))
+
+    def download(self, key: str, path: Path) -> None:
+        try:
+            source = (self._root / check_key(key)).open("rb")
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise no_such(key, self.url) from None
+        except OSError as error:
+            raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
+        with source, written_whole(path) as stream:
+            shutil.copyfileobj(source, stream, _CHUNK)
+
+    def _put(self, key: str, fill: Callable[[BinaryIO], object]) -> None:
+        target = self._root / check_key(key)
+
+        def name(new: Path) -> bool:
+            new.replace(target)
+            return True
+
+        with self._troubles(key, "written"):
+            self._write(target, fill, name)
+            _sync(target.parent)
+
+    def _write(
+        self, target: Path, fill: Callable[[BinaryIO], object], name: Callable[[Path], bool]
+    ) -> bool:
+        _make(target.parent)
+        with self._unnamed() as (new, stream):
+            fill(stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+            return name(new)
+
+    @contextmanager
+    def _unnamed(self) -> Iterator[tuple[Path, BinaryIO]]:
+        """A new file that is ours: locked, and not swept before it was."""
+        self._new.mkdir(exist_ok=True)
+        while True:
+            # Two hosts may share the folder, hence the name of ours; the numbers never come again.
+            place = f"{os.uname().nodename}-{os.getpid()}-{threading.get_ident()}-{next(_numbers)}"
+            new = self._new / place
+            try:
+                stream = new.open("xb")
+            except FileExistsError:  # of a dead writer with our number
+                continue
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if os.fstat(stream.fileno()).st_nlink:
+                break
+            stream.close()  # a sweeper was between our opening it and our locking it
+        try:
+            with stream:
+                yield new, stream
+        finally:
+            with suppress(OSError):
+                new.unlink()
+
+    def _sweep(self) -> None:
+        """Nobody needs this to work, so nothing is said where it does not."""
+        with suppress(OSError):
+            for entry in list(os.scandir(self._new)):
+                with suppress(OSError), Path(entry.path).open("rb") as stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    Path(entry.path).unlink()
+
+    def _read(self, key: str) -> bytes:
+        # Plain system calls: a journal is many small files, and open() takes three times as long.
+        try:
+            handle = os.open(f"{self._root}/{key}", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                size = os.fstat(handle).st_size
+                data = os.read(handle, size + 1)
+                while len(data) < size:  # one read gives at most 2 GiB
+                    more = os.read(handle, size - len(data))
+                    if not more:
+                        break
+                    data += more
+                return data
+            finally:
+                os.close(handle)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise no_such(key, self.url) from None
+        except OSError as error:
+            raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
+
+    def _walk(self, prefix: str, after: str, found: list[str]) -> None:
+        try:
+            # A folder stands where its keys do: `a-b` comes before `a/b`, and that before `a0`.
+            with os.scandir(self._root / prefix) as entries:
+                names = sorted(
+                    entry.name + "/" if entry.is_dir() else entry.name for entry in entries
+                )
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in names:
+            key = prefix + name
+            if not name.endswith("/"):
+                if key > after:
+                    found.append(key)
+            elif name != RESERVED + "/" and (key > after or after.startswith(key)):
+                self._walk(key, after, found)
+
+    @contextmanager
+    def _troubles(self, key: str, done: str) -> Iterator[None]:
+        try:
+            yield
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):
+            raise InvalidValue(
+                f"{key} cannot be {done} in {self.url}: a key is another key's folder"
+            ) from None
+        except OSError as error:
+            raise NoAccess(
+                f"{key} cannot be {done} in {self.url}: {error.strerror or error}",
+                hint="check the permissions and the space, or choose another store",
+            ) from None
+
+
+@contextmanager
+def _source(path: Path) -> Iterator[BinaryIO]:
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+    with stream:
+        yield stream
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content becomes the file once all of it is there and synced."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.new")
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+
+
+def _make(folder: Path) -> None:
+    """The folder and those above it, each entry synced, so that a power cut takes none away."""
+    missing = []
+    while not folder.is_dir():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        each.mkdir(exist_ok=True)
+        _sync(each.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,368 @@
+"""Stores in buckets: S3 and what speaks its protocol, Google Cloud Storage, Azure Blob Storage.
+
+Spoken to through `obstore`, whose requests to create are sent once each: its own retries would
+take the echo of our own success for somebody else's. So `create` knows for every attempt whether
+
+- it was done, or
+- the key exists. S3 also says so (409 instead of 412) while another's attempt is under way, and
+  that one may yet fail; so only what can be read exists, and else it is tried again; or
+- nobody knows. If a later attempt then says that the key exists, its content tells whose it is.
+
+Where to go and as whom comes from the variables that the clouds' own tools use (docs/store.md).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind import clock
+from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound, SourceFailed
+from tradewind.store.base import check_key, check_prefix, no_such
+from tradewind.store.local import written_whole
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 -- the type only
+
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+    Handle = S3Store | GCSStore | AzureStore
+
+_ATTEMPTS = 6  # of a create: with the pauses, about ten seconds
+_MIB = 1 << 20
+_MOST_PARTS = 9_000  # S3 and GCS stop at 10,000
+_BUFFERED = 256 * _MIB  # of one upload in memory
+_AT_ONCE = 16  # small requests
+_SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
+
+
+class ObjectStore:
+    """`url`: `s3://bucket/prefix`, `gs://bucket/prefix`, `az://container/prefix`."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        env: Mapping[str, str] | None = None,
+        rng: Random | None = None,
+        sleep: Callable[[float], None] = clock.sleep,
+        timeout_s: float = 30.0,
+    ) -> None:
+        scheme, _, rest = url.partition("://")
+        bucket, _, prefix = rest.partition("/")
+        prefix = prefix.strip("/")
+        if scheme not in _SCHEMES or not bucket or any(c in url for c in "?#@"):
+            raise InvalidValue(
+                f"{url!r} is not a bucket", hint="for example s3://my-bucket/tradewind"
+            )
+        if prefix:
+            check_key(prefix)
+        self.url = f"{scheme}://{bucket}" + (f"/{prefix}" if prefix else "")
+        self._prefix = prefix + "/" if prefix else ""
+        environment = os.environ if env is None else env
+        self._handle = _handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
+        self._once = _handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
+        self._rng = rng or clock.generator()
+        self._sleep = sleep
+
+    def get(self, key: str) -> bytes:
+        import obstore
+
+        path = self._path(key)
+        with self._troubles(key):
+            return bytes(obstore.get(self._handle, path).bytes())
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes]:
+        if len(keys) < 2:
+            return [self.get(key) for key in keys]
+        with ThreadPoolExecutor(min(_AT_ONCE, len(keys))) as pool:
+            return list(pool.map(self.get, keys))
+
+    def list_after(self, prefix: str, after: str = "") -> list[str]:
+        import obstore
+
+        below = self._prefix + check_prefix(prefix)
+        found = []
+        with self._troubles(prefix or "the store"):
+            start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
+            for page in obstore.list(self._handle, below or None, offset=start or None):
+                found += [item["path"].removeprefix(self._prefix) for item in page]
+        return sorted(key for key in found if key > after and key.startswith(prefix))
+
+    def create(self, key: str, data: bytes) -> bool:
+        import obstore
+        from obstore import exceptions
+
+        path = self._path(key)
+        unknown: Exception | None = None
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                self._sleep(min(4.0, 0.1 * 2**attempt) * (0.5 + self._rng.random()))
+            try:
+                obstore.put(self._once, path, data, mode="create", use_multipart=False)
+                return True
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                try:
+                    there = self.get(key)
+                except NotFound:
+                    continue  # another's is under way, or is gone again
+                return unknown is not None and there == data
+            except exceptions.GenericError as error:
+                if _is_credentials(error):
+                    raise self._translated(error, key) from None
+                unknown = error
+            except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
+                raise self._translated(error, key) from None
+        if unknown is None:
+            raise SourceFailed(
+                f"{key} could not be created in {self.url}: others kept trying the same",
+                hint="try again",
+            )
+        try:
+            return self.get(key) == data
+        except NotFound:
+            raise self._translated(unknown, key) from None
+
+    def replace(self, key: str, data: bytes) -> None:
+        import obstore
+
+        path = self._path(key)
+        with self._troubles(key):
+            obstore.put(self._handle, path, data, use_multipart=False)
+
+    def delete(self, key: str) -> None:
+        import obstore
+        from obstore import exceptions
+
+        path = self._path(key)
+        with self._troubles(key):
+            try:
+                obstore.delete(self._handle, path)
+            except (exceptions.NotFoundError, FileNotFoundError) as error:
+                if _is_bucket(error):
+                    raise
+
+    def upload(self, key: str, path: Path) -> None:
+        import obstore
+
+        target = self._path(key)
+        try:
+            size = path.stat().st_size
+            stream = path.open("rb")
+        except OSError as error:
+            raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+        part = max(8, -(-size // (_MOST_PARTS * _MIB))) * _MIB
+        with stream, self._troubles(key):
+            obstore.put(
+                self._handle,
+                target,
+                stream,
+                chunk_size=part,
+                max_concurrency=max(2, min(12, _BUFFERED // part)),
+            )
+
+    def download(self, key: str, path: Path) -> None:
+        import obstore
+        from obstore import exceptions
+
+        source = self._path(key)
+        with self._troubles(key):
+            answer = obstore.get(self._handle, source)
+        size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
+        with written_whole(path) as stream, self._troubles(key):
+            for attempt in range(_ATTEMPTS):
+                try:
+                    for chunk in answer.stream(min_chunk_size=4 * _MIB):
+                        stream.write(chunk)
+                        done += len(chunk)
+                    if done == size:
+                        return
+                except exceptions.GenericError:
+                    if attempt == _ATTEMPTS - 1 or tag is None:
+                        raise
+                # Cut off: go on from there, if it is still the same object.
+                self._sleep(0.1 * 2**attempt)
+                answer = obstore.get(
+                    self._handle, source, options={"range": {"offset": done}, "if_match": tag}
+                )
+            raise SourceFailed(f"{key} in {self.url} ended early, again and again")
+
+    def _path(self, key: str) -> str:
+        return self._prefix + check_key(key)
+
+    @contextmanager
+    def _troubles(self, key: str) -> Iterator[None]:
+        from obstore import exceptions
+
+        try:
+            yield
+        except (exceptions.BaseError, FileNotFoundError, PermissionError, TimeoutError) as error:
+            raise self._translated(error, key) from None
+
+    def _translated(self, error: Exception, key: str) -> Exception:
+        from obstore import exceptions
+
+        # obstore raises Python's own error for some, and its own for others.
+        status = re.search(r"status code: (\d{3})", str(error))
+        missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
+        missing = missing or bool(status and status[1] == "404")  # of a listing
+        if missing and not _is_bucket(error):
+            return no_such(key, self.url)
+        if missing:
+            return NotFound(
+                f"there is no bucket for {self.url}",
+                hint="make it first, or check its name, its region and the endpoint",
+            )
+        refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+        denied = bool(status and status[1] in ("401", "403"))  # of a listing
+        if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
+            return NoAccess(
+                f"{self.url} refused access to {key}: {_first_words(error)}",
+                hint="check the credentials in the environment, and what they permit",
+            )
+        if isinstance(error, exceptions.PreconditionError):
+            return SourceFailed(
+                f"{key} in {self.url} was replaced while it was read", hint="try again"
+            )
+        return SourceFailed(
+            f"{self.url} did not answer for {key}: {_first_words(error)}",
+            hint="nobody knows whether a write was done; try again, and check the network"
+            " and the endpoint",
+        )
+
+
+def _handle(
+    scheme: str, bucket: str, env: Mapping[str, str], *, retries: int, timeout_s: float
+) -> Handle:
+    try:
+        from obstore import store
+        from obstore.exceptions import BaseError
+    except ImportError:
+        raise MissingExtra(
+            f"{_SCHEMES[scheme]} store needs the cloud extra",
+            hint="pip install 'tradewind[cloud]'",
+        ) from None
+    more: dict[str, Any] = {
+        "client_options": {"timeout": timedelta(seconds=timeout_s), "connect_timeout": "5s"},
+        "retry_config": {
+            "max_retries": retries,
+            "retry_timeout": timedelta(seconds=60),
+            "backoff": {"max_backoff": timedelta(seconds=5)},
+        },
+    }
+    build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
+    endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if endpoint.startswith("http://"):
+        more["client_options"]["allow_http"] = True
+    try:
+        handle: Handle = build(bucket, config=config, **more)
+    except (BaseError, ValueError) as error:
+        raise NoAccess(
+            f"{scheme}://{bucket} cannot be opened: {_first_words(error)}",
+            hint="see docs/store.md for the variables that say where it is and who you are",
+        ) from None
+    return handle
+
+
+def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {"virtual_hosted_style_request": False}
+    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
+    for name in ("access_key_id", "secret_access_key", "session_token"):
+        if env.get(f"AWS_{name.upper()}"):
+            config[name] = env[f"AWS_{name.upper()}"]
+    own = {"AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+    own |= {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"}
+    if env.get("AWS_PROFILE") or not any(env.get(name) for name in own):
+        # Profiles and single sign-on are boto3's business, if it is there.
+        try:
+            import boto3
+            from obstore.auth.boto3 import Boto3CredentialProvider
+
+            session = boto3.Session()
+            if session.get_credentials() is not None:
+                more["credential_provider"] = Boto3CredentialProvider(session)
+                if session.region_name and not env.get("AWS_REGION"):
+                    config["region"] = session.region_name
+            else:
+                raise NoAccess(
+                    "there are no AWS credentials",
+                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+                )
+        except ImportError:
+            pass
+    return store.S3Store, config
+
+
+def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {}
+    emulator = env.get("STORAGE_EMULATOR_HOST")
+    if emulator:
+        address = emulator if "://" in emulator else f"http://{emulator}"
+        config["base_url"] = address.rstrip("/")
+        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
+        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
+    return store.GCSStore, config
+
+
+def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {}
+    account = env.get("AZURE_STORAGE_ACCOUNT") or env.get("AZURE_STORAGE_ACCOUNT_NAME")
+    if not account:
+        raise NoAccess(
+            "no Azure storage account is named",
+            hint="set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or a login of `az`",
+        )
+    config["account_name"] = account
+    key = env.get("AZURE_STORAGE_KEY") or env.get("AZURE_STORAGE_ACCOUNT_KEY")
+    if key:
+        config["account_key"] = key
+    elif env.get("AZURE_STORAGE_SAS_TOKEN"):
+        config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
+    elif not env.get("AZURE_CLIENT_ID"):
+        config["use_azure_cli"] = True
+    endpoint = env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT")
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    return store.AzureStore, config
+
+
+def _start(prefix: str, after: str) -> str:
+    """Where the server may begin to list: a little before `after`.
+
+    Servers that keep folders order `a-b` behind all of `a/…`, and would leave those out. A name
+    cut before the first character that sorts below `/`, and one more, is before them either way."""
+    if not after.startswith(prefix):
+        return ""
+    rest = after[len(prefix) :]
+    cut = next((n for n, c in enumerate(rest) if c < "/"), len(rest))
+    name = rest[: max(0, cut - 1)]
+    if name.endswith("/"):  # then the folder's own name, and one character less
+        name = name[:-2]
+    return prefix + name if name and not name.endswith("/") else ""
+
+
+def _is_bucket(error: Exception) -> bool:
+    return any(word in str(error) for word in ("NoSuchBucket", "ContainerNotFound"))
+
+
+def _is_credentials(error: Exception) -> bool:
+    """Not being able to say who we are comes as a failed request of another kind."""
+    words = str(error).lower()
+    return any(
+        word in words for word in ("169.254.169.254", "metadata.google", "credential", "azure cli")
+    )
+
+
+def _first_words(error: Exception) -> str:
+    """One line: obstore appends whole chains of causes, with debugging output."""
+    text = " ".join(str(error).split("Debug source:")[0].split())
+    return text if len(text) <= 300 else text[:299] + "…"
