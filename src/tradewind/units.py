@@ -154,6 +154,15 @@ def format_duration(seconds: int, *, parts: int | None = None) -> str:
 # -- bytes and bits ------------------------------------------------------------------------------
 
 
+def format_hours(hours: float) -> str:
+    """`2d 19h`, `5h 40m`, `12s`: the two largest units, rounded."""
+    if hours >= 24 * 365 * 10:
+        return "decades"
+    seconds = hours * 3600
+    unit = 3600 if seconds >= 86_400 else 60 if seconds >= 60 else 1
+    return format_duration(int(seconds / unit + 0.5) * unit, parts=2)
+
+
 def parse_bytes(text: str) -> int:
     """`80GB` (decimal), `80GiB` (binary), `80G` → bytes. A bare number is refused."""
     return _sized(text, _BYTE_UNITS, "a size", "80GB or 1.5TiB")

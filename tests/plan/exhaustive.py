@@ -20,7 +20,7 @@ from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
 from tradewind.model import MARKETS, Offer, Price, Workload
-from tradewind.plan import finish, search, speeds
+from tradewind.plan import finish, search, speeds, weigh
 from tradewind.plan.rates import Rates, home
 
 
@@ -85,7 +85,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                         [finish.BOOT_S + finish.SETUP_S + size / finish.STORE_RATE / nodes]
                     ),
                     state_bytes=state,
-                    notice_s=np.array([search._NOTICES.get(offer.provider, 0.0)]),
+                    notice_s=np.array([weigh.NOTICES.get(offer.provider, 0.0)]),
                     seen=np.zeros(1),
                     every_s=None,
                     deadline_s=deadline_s,

@@ -134,4 +134,4 @@ def test_what_is_wrong_is_named(text: str, words: str) -> None:
 def test_nothing_else_escapes(value: Any) -> None:
     for path in ("workload", "workload.train", "workload.limits", "plan.layout", "plan.markets"):
         with suppress(BadFile):
-            document.read(changed(path, value), "p")
+            assert isinstance(document.read(changed(path, value), "p"), document.Saved)

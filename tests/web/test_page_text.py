@@ -12,6 +12,7 @@ import pytest
 
 from tests.web.making import FRONT, LOSERS, OTHERS, loser, nothing, own, plan, plans, workload
 from tradewind.model.plan import Plans
+from tradewind.units import format_hours
 from tradewind.web import page_data, words
 from tradewind.web.plan_page import render
 
@@ -178,7 +179,7 @@ def test_losers_that_came_close_are_first() -> None:
     ],
 )
 def test_spans(hours: float, expected: str) -> None:
-    assert words.span(hours) == expected
+    assert format_hours(hours) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.cli import render
 from tradewind.cli.render import Column
-from tradewind.units import format_duration, format_money, usd
+from tradewind.units import format_hours as span
+from tradewind.units import format_money, usd
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -144,13 +145,6 @@ def dollars(value: float) -> str:
 def percent(chance: float) -> str:
     """Never a promise: what is nearly certain is >99%."""
     return ">99%" if chance > 0.99 else f"{int(100 * chance)}%" if chance >= 0.01 else "<1%"
-
-
-def span(hours: float) -> str:
-    if hours >= 24 * 365 * 10:
-        return "decades"
-    seconds = round(hours * 3600)
-    return format_duration(seconds if seconds < 60 else seconds // 60 * 60, parts=2)
 
 
 def how_many(loser: Loser) -> str:

@@ -15,10 +15,10 @@ from tradewind.cli.plantable import (
     keeps_limits,
     machines,
     plan_table,
-    span,
 )
 from tradewind.cli.schema import work_words
 from tradewind.errors import NotFound
+from tradewind.units import format_hours as span
 from tradewind.units import format_money
 
 if TYPE_CHECKING:

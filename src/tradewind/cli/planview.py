@@ -20,11 +20,11 @@ from tradewind.cli.plantable import (
     machines,
     percent,
     plan_table,
-    span,
 )
 from tradewind.cli.render import Column
 from tradewind.cli.schema import limit_words, work_words
 from tradewind.units import format_bytes, format_duration, format_money, usd
+from tradewind.units import format_hours as span
 
 if TYPE_CHECKING:
     from tradewind.model.plan import Loser, Plan, Plans

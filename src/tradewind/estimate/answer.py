@@ -15,10 +15,11 @@ from tradewind.estimate.band import Evidence, Kind, half_width, kinds, reason
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants, calibration, fitted
 from tradewind.estimate.layouts import Layout, layouts, preference
+from tradewind.estimate.layouts import columns_of as layout_columns
 from tradewind.estimate.measurements import network_gbps
 from tradewind.estimate.memory import GB, fits, memory_use
 from tradewind.estimate.optimizers import state_bytes
-from tradewind.estimate.question import RECOMPUTES, SHARDINGS, Question, check
+from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
 from tradewind.model.profile import Profile
 from tradewind.model.shape import Shape, Work
@@ -146,13 +147,7 @@ def answer(
 
 def cases(q: Question, ways: Sequence[Layout]) -> Cases:
     """The question's columns, one entry a layout."""
-    found = columns_of(q) | {
-        "zero": [SHARDINGS[way.sharding] for way in ways],
-        "recompute": [RECOMPUTES[way.recompute] for way in ways],
-    }
-    for name in ("dp", "tp", "pp", "vp", "cp", "ep", "shard", "micro_batch", "accumulation"):
-        found[name] = [getattr(way, name) for way in ways]
-    return Cases.of(found)
+    return Cases.of(columns_of(q) | layout_columns(ways))
 
 
 def columns_of(q: Question) -> dict[str, Any]:

@@ -6,21 +6,22 @@ accelerators, sharding, micro-batches and recompute; what the question decides i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradewind.errors import InvalidValue
 from tradewind.estimate import hardware
-from tradewind.estimate.question import RECOMPUTES, Question, divisors, tensor_degrees
+from tradewind.estimate.question import RECOMPUTES, SHARDINGS, Question, divisors, tensor_degrees
 from tradewind.model.shape import Shape
 
 if TYPE_CHECKING:
     from tradewind.estimate.cases import Cases, Column
 
 _SIMPLER = 0.97
+_DEGREES = ("dp", "tp", "pp", "vp", "cp", "ep", "shard", "micro_batch", "accumulation")
 _LONG = 16_384  # tokens from which splitting a sequence is tried
 _MOST_TOKENS = 2**18  # in a micro-batch that is tried; a quarter where only few are
 _MOST_SAMPLES = 2**12
@@ -54,6 +55,16 @@ class Layout:
             groups = f" in groups of {self.shard}" if self.shard < self.dp else ""
             degrees.append(f"{self.sharding}{groups}")
         return f"{', '.join(degrees)}; recompute {self.recompute}"
+
+
+def columns_of(ways: Sequence[Layout]) -> dict[str, Any]:
+    """Layouts as the columns that the formulas take."""
+    import numpy as np
+
+    found = {name: np.array([getattr(way, name) for way in ways], dtype=float) for name in _DEGREES}
+    found["zero"] = np.array([SHARDINGS[way.sharding] for way in ways], dtype=float)
+    found["recompute"] = np.array([RECOMPUTES[way.recompute] for way in ways], dtype=float)
+    return found
 
 
 def preference(cases: Cases) -> Column:

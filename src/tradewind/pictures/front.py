@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.errors import NotFound
 from tradewind.pictures import canvas
 from tradewind.pictures.chart import Provenance, Table, money, short
-from tradewind.units import format_duration
+from tradewind.units import format_hours as span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ class FrontData:
             "Nothing keeps every limit. "
             if self.best is None
             else f"Chosen: {self.best.machines} at {self.best.place}, {self.best.market}, "
-            f"{_dollars(self.best.micros)} in {_span(self.best.hours)}. "
+            f"{_dollars(self.best.micros)} in {span(self.best.hours)}. "
         )
         return (
             f"{best}Every dot is a way to finish; the line joins those that nothing beats in both, "
@@ -63,7 +63,7 @@ class FrontData:
     def tables(self) -> tuple[Table, ...]:
         columns = ("machines", "accelerators", "place", "market", "time", "cost", "chance")
         rows = tuple(
-            (w.machines, w.name, w.place, w.market, _span(w.hours), _dollars(w.micros),
+            (w.machines, w.name, w.place, w.market, span(w.hours), _dollars(w.micros),
              f"{w.chance:.0%}")
             for w in self.front
         )  # fmt: skip
@@ -133,13 +133,6 @@ def _way(plan: Plan, plans: Plans) -> Way:
 def _dollars(micros: float) -> str:
     """Cents only where they say something."""
     return f"${micros / 1e6:,.0f}" if micros >= 100_000_000 else money(micros)
-
-
-def _span(hours: float) -> str:
-    seconds = round(hours * 60) * 60 if hours >= 1 / 60 else round(hours * 3600)
-    if hours >= 24:
-        seconds = round(hours) * 3600
-    return format_duration(seconds, parts=2)
 
 
 # -- painting ------------------------------------------------------------------------------------
@@ -271,7 +264,7 @@ def _limits(data: FrontData, axes: Axes, x: _Scale, y: _Scale, width: float) -> 
         at = x.place(data.deadline_hours)
         axes.axvspan(at, width, **shade)
         axes.plot([at, at], [0, _HIGH], **how)
-        text = f"deadline {_span(data.deadline_hours)}"
+        text = f"deadline {span(data.deadline_hours)}"
         half = canvas.text_width(text, _SIZE) / 2
         axes.text(
             min(max(at, half), width - half), _HIGH + 0.06, text, size=_SIZE, ha="center",
@@ -298,7 +291,7 @@ def _ticks(axes: Axes, x: _Scale, y: _Scale) -> None:
         step = next((t for t in _TIMES if t >= rough), rough)
         first = int(x.low / step) + (x.low > 0)
         inside = [n * step for n in range(first, int(x.high / step) + 1)]
-    axes.set_xticks([x.place(t) for t in inside], [_span(t) for t in inside])
+    axes.set_xticks([x.place(t) for t in inside], [span(t) for t in inside])
     axes.set_xlabel("time until done")
     dollars = canvas.dollar_ticks(y.low, y.high, log=y.log)
     axes.set_yticks([y.place(t) for t in dollars], [_tick(t) for t in dollars])

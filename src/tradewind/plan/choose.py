@@ -9,7 +9,7 @@ from tradewind.model import Limits
 
 if TYPE_CHECKING:
     from tradewind.plan.goods import Flags, Goods, Numbers
-    from tradewind.plan.search import Candidates
+    from tradewind.plan.weigh import Candidates
 
 _MANY = 400  # candidates that are kept for a closer look
 

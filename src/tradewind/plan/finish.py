@@ -14,13 +14,13 @@ time until the deadline and W the work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from tradewind.policy import spot
 
 if TYPE_CHECKING:
-    from tradewind.plan.goods import Column
+    from tradewind.plan.goods import Column, Flags
 
 BOOT_S = 180.0  # until a rented machine runs our first line
 OWN_BOOT_S = 5.0
@@ -32,6 +32,7 @@ SAFE = 0.95  # of the time until the deadline that a plan on spot alone may take
 LONGEST_INTERVAL_S = 4 * 3600.0
 # A normal curve in three points: standard deviations from its middle, and their weight.
 _SPEEDS = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
+_OF_ALL = ("state_bytes", "every_s", "deadline_s")  # one value for all candidates
 _LAST_SECONDS = 10.0  # of a notice that are not counted on
 
 
@@ -52,6 +53,10 @@ class Situation:
     every_s: float | None  # between checkpoints, where it is decided
     deadline_s: float  # infinite where there is none
 
+    def take(self, at: Flags) -> Situation:
+        chosen = {f.name: getattr(self, f.name)[at] for f in fields(self) if f.name not in _OF_ALL}
+        return replace(self, **chosen)
+
 
 @dataclass(slots=True)
 class Course:
@@ -63,6 +68,10 @@ class Course:
     interruptions: Column
     every_s: Column
     chance: Column
+
+    def put(self, at: Flags, other: Course) -> None:
+        for f in fields(self):
+            getattr(self, f.name)[at] = getattr(other, f.name)
 
 
 def on_demand(s: Situation) -> Course:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.int64]
 
-GROUPS = ("on_demand", "spot", "held")
+MODES = ("on_demand", "spot", "held")  # how machines are bought; `held` is reserved already
 UNBOUNDED = 10**6  # machines
 _MARKETPLACES = {"vast"}  # where an offer is one machine of somebody's, with no network to others
 
@@ -91,7 +91,7 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
     types, of_type = _distinct(text, ("provider", "instance_type"), rows)
     query = Query()
     prices = {}
-    for group in GROUPS:
+    for group in MODES:
         found = np.array(queries.usable_prices(table, group, query, today))[rows]
         prices[group] = np.where(np.isfinite(found), found, np.nan)
     return {
@@ -155,7 +155,7 @@ def _most(catalog: Catalog, rows: Numbers, each: Column, today: date) -> dict[st
     providers = catalog.table.columns["provider"]
     alone = np.array([name in _MARKETPLACES for name in providers.values])
     single = alone[np.asarray(providers.codes)[rows]]
-    found = {group: np.where(single, 1.0, float(UNBOUNDED)) for group in GROUPS}
+    found = {group: np.where(single, 1.0, float(UNBOUNDED)) for group in MODES}
     account = catalog.account
     if account is None:
         return found
@@ -183,6 +183,6 @@ def _most(catalog: Catalog, rows: Numbers, each: Column, today: date) -> dict[st
     first_own = len(table) - len(account.offers)
     for number, offer in enumerate(account.offers):
         at = where[[first_own + number]]
-        for group in GROUPS:
+        for group in MODES:
             least(group, at[at >= 0], offer.get("machines") or 1)
     return found

@@ -16,10 +16,10 @@ from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
 from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.plan import choose, why
-from tradewind.plan.goods import goods
+from tradewind.plan.goods import MODES, goods
 from tradewind.plan.rates import Rates
-from tradewind.plan.search import MODES, NODES, USUAL_NODES, Search, at_deadline, search
-from tradewind.units import Micros, format_money
+from tradewind.plan.search import NODES, USUAL_NODES, Search, at_deadline, search
+from tradewind.units import Micros, format_hours, format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
@@ -121,8 +121,8 @@ class Planner:
         if np.isfinite(self.deadline_s) and right.budget.any():
             soonest = self._soonest(found)
             if soonest is not None:
-                words = f"with {_hours(soonest.deadline_hours)} instead of "
-                words += _hours(self.deadline_s / 3600)
+                words = f"with {format_hours(soonest.deadline_hours)} instead of "
+                words += format_hours(self.deadline_s / 3600)
                 if soonest.deadline_hours * 3600 < 1.05 * self.deadline_s:
                     words = "with a little more time"
                 assert soonest.plan is not None
@@ -182,7 +182,10 @@ class Planner:
             return None
         over = np.maximum(c.hours_high * 3600 / self.deadline_s, c.cost / budget)
         at = int(np.argmin(over))
-        time, money = _hours(float(c.hours_high[at])), format_money(_micros(c.cost[at]), digits=2)
+        time, money = (
+            format_hours(float(c.hours_high[at])),
+            format_money(_micros(c.cost[at]), digits=2),
+        )
         words = f"with {time} and {money} together"
         return Relaxation(limit="deadline and budget", why=words, plan=self.value(found, at))
 
@@ -297,10 +300,6 @@ def _model(workload: Workload) -> Model | None:
 
 def _micros(value: float) -> Micros:
     return Micros(round(float(value)))
-
-
-def _hours(hours: float) -> str:
-    return why.hours_words(hours)
 
 
 def _dates(catalog: Catalog, found: Search, chosen: Sequence[int]) -> list[str]:

@@ -6,8 +6,8 @@ from tradewind.catalog.names import nearest
 from tradewind.errors import NotFound
 from tradewind.model.plan import Plan
 from tradewind.plan import choose
+from tradewind.plan.goods import MODES
 from tradewind.plan.planner import SHOWN, Planner
-from tradewind.plan.search import MODES
 
 _SAME = 1.001  # times that are as good as equal
 

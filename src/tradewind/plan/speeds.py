@@ -18,7 +18,7 @@ from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
 from tradewind.estimate.layouts import Layout
 from tradewind.estimate.memory import GB, fit_probability, memory_use
-from tradewind.estimate.question import RECOMPUTES, SHARDINGS, Question, check
+from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
 from tradewind.model import Accelerator, Measured, Train
 
@@ -234,7 +234,7 @@ class _Asking:
         made: dict[int, dict[str, Any]] = {}
         for known in lists:
             if id(known) not in made:
-                made[id(known)] = _arrays(known)
+                made[id(known)] = layouts.columns_of(known)
         for name in next(iter(made.values())):
             found[name] = np.concatenate([made[id(known)][name] for known in lists])
         return Cases.of(found)
@@ -244,16 +244,6 @@ class _Asking:
         if key not in self._columns:
             self._columns[key] = answer.columns_of(self.question(group))
         return self._columns[key]
-
-
-def _arrays(ways: list[Layout]) -> dict[str, Any]:
-    import numpy as np
-
-    names = ("dp", "tp", "pp", "vp", "cp", "ep", "shard", "micro_batch", "accumulation")
-    found = {name: np.array([getattr(way, name) for way in ways], dtype=float) for name in names}
-    found["zero"] = np.array([SHARDINGS[way.sharding] for way in ways], dtype=float)
-    found["recompute"] = np.array([RECOMPUTES[way.recompute] for way in ways], dtype=float)
-    return found
 
 
 def _leaner_fits(cases: Cases, sure: Any, owner: Any) -> Any:

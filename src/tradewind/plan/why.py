@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tradewind.model import Limits
 from tradewind.model.plan import Loser
 from tradewind.plan.search import priced
-from tradewind.units import Micros, format_duration, format_money
+from tradewind.units import Micros, format_hours, format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
@@ -115,9 +115,9 @@ def _weighed(
         return "money", f"costs {_money(candidates.cost[at])}, over the budget of {limit}", at
     at = ways.fastest[number]
     if candidates.hours[at] > deadline_h:
-        return "time", f"would take {hours_words(float(candidates.hours[at]))} at best", at
+        return "time", f"would take {format_hours(float(candidates.hours[at]))} at best", at
     at = ways.surest[number]
-    taken = hours_words(float(candidates.hours[at]))
+    taken = format_hours(float(candidates.hours[at]))
     chance = float(candidates.chance[at])
     fits = float(found.speeds.fits[candidates.group[at]])
     if fits < limits.confidence:
@@ -185,9 +185,3 @@ def _doubt(rows: list[int], found: Search, catalog: Catalog, groups: list[str]) 
     if groups == ["held"]:
         return "you hold none of it"
     return f"no price on {' or '.join(g.replace('_', '-') for g in groups if g != 'held')}"
-
-
-def hours_words(hours: float) -> str:
-    if hours >= 24 * 365 * 10:
-        return "decades"
-    return format_duration(round(hours * 3600), parts=2)

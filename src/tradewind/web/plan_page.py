@@ -16,6 +16,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from tradewind.units import format_hours as span
 from tradewind.web import page_data, words
 from tradewind.web.words import html
 
@@ -80,7 +81,7 @@ def _relaxations(plans: Plans) -> str:
         f" <span>{html(one.why)}:</span> {html(words.machines(one.plan))}"
         f" ({html(words.chips(one.plan))}), {html(words.where(one.plan))},"
         f" about <b>{words.money(one.plan.cost)}</b>"
-        f" in <b>{words.span(one.plan.hours)}</b></li>"
+        f" in <b>{span(one.plan.hours)}</b></li>"
         for one in plans.relaxations
     )
     return f'<h2>What would make room</h2>\n<ul class="relax">\n{items}\n</ul>'
@@ -101,8 +102,8 @@ def _best(plans: Plans) -> str:
             f"<td>{html(words.markets(plan))}</td>"
             f'<td class="n">{words.money(plan.cost)}'
             f'<span class="under">{words.money(plan.cost_low)}–{words.money(plan.cost_high)}</span>'
-            f'</td><td class="n">{words.span(plan.hours)}<span class="under">'
-            f"{words.span(plan.hours_low)} – {words.span(plan.hours_high)}</span></td>"
+            f'</td><td class="n">{span(plan.hours)}<span class="under">'
+            f"{span(plan.hours_low)} – {span(plan.hours_high)}</span></td>"
             f'<td class="n wide">{words.chance(plan.chance)}</td></tr>'
         )
     return (

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tradewind.units import format_bytes, format_count, format_duration, format_money
+from tradewind.units import format_hours as span
 
 if TYPE_CHECKING:
     from tradewind.model.plan import Plan, Plans
@@ -47,13 +48,6 @@ def money(micros: int) -> str:
     if 0 < micros < 100_000:
         return format_money(micros, digits=4)
     return format_money(micros, digits=2)
-
-
-def span(hours: float) -> str:
-    """`2d 19h`."""
-    seconds = hours * 3600
-    unit = 3600 if seconds >= 86_400 else 60 if seconds >= 60 else 1
-    return format_duration(int(seconds / unit + 0.5) * unit, parts=2)
 
 
 def chance(share: float) -> str:
