@@ -14,6 +14,7 @@ from tradewind.csvfile import number
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
+from tradewind.estimate.lora import QUANTISED_BYTES
 from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of, none_usable
 from tradewind.estimate.memory import GB, memory_use
 from tradewind.estimate.weights import Weights
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 _OUTCOMES = ("ok", "oom", "crashed_or_oom")
 _LORA_SHARE = 0.004  # of the weights, at rank 8 to 32
-_QUANTISED_BYTES = 0.6  # a weight in 4 bits, with its scales
 _REDUCED_OPTIMIZER_BYTES = 0.25  # kept elsewhere, and applied while going back
 _TORCH = (
     "foundry", "mosaic", "litgpt", "lightning", "torchtune", "torchtitan", "fsdp", "axolotl",
@@ -123,7 +123,7 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     task = row.get("task", "pretrain")
     if task in ("lora", "qlora"):
         case |= {"trained": _LORA_SHARE, "zero": 0}
-        case["weight_bytes"] = _QUANTISED_BYTES if task == "qlora" else 2
+        case["weight_bytes"] = QUANTISED_BYTES if task == "qlora" else 2
     if task == "sft":
         case |= _tuning(row, devices, case)
     if _has(words, ("memory-reduced optimizer", "8-bit", "8bit")):
