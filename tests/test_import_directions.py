@@ -11,7 +11,7 @@ import pytest
 import tradewind
 
 ROOT = Path(tradewind.__file__).parent
-BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles"}
+BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles", "steps"}
 
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
@@ -21,6 +21,7 @@ MAY = {
     "yamltree": {"errors"},
     "csvfile": {"errors"},
     "ownfiles": {"errors"},
+    "steps": {"errors"},
     "model": BASE,
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},
@@ -31,6 +32,14 @@ MAY = {
     "web": BASE | {"model"},
     "store": BASE | {"model"},
     "journal": BASE | {"model", "store"},
+    "runs": BASE | {"model", "policy"},
+    "ledger": BASE | {"model"},
+    "providers": BASE | {"model"},
+    "controller": BASE | {"model", "store", "journal", "policy", "runs", "providers"},
+    "supervisor": BASE | {"model", "store", "journal"},
+    "sim": BASE
+    | {"model", "store", "journal", "policy", "runs", "ledger", "providers"}
+    | {"controller", "supervisor"},
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
     "bench": BASE
     | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"},
@@ -54,6 +63,10 @@ MAY = {
 # Pure rooms read no clock and touch no file: not even through the base.
 PURE = [
     "model",
+    "policy",
+    "runs",
+    "ledger",
+    "supervisor/decide.py",
     *(
         f"catalog/{name}.py"
         for name in ("names", "table", "query", "doubts", "facts", "refresh/merge")

@@ -2,83 +2,134 @@
 
 `runs/<run-id>/journal/<20 digits>.json`, from 1 on without gaps. One object is one commit, created
 once and never changed: whoever creates number N has decided what came N-th, everybody else reads it
-and decides again. Events are plain values here, dictionaries with a `type`; what they mean is for
-their reader.
+and decides again.
 
-    {"format": 1, "number": 7, "writer": "ctl-0199…", "at": "2026-11-15T12:00:00Z", "events": …}
+    {"format":1,"number":7,"writer":"ctl-0199…","at":"2026-11-15T12:00:00Z","events":[…]}
 
 A writer's id is its own for as long as it lives: number, id and content together tell whether a
 commit is ours even if nobody told us so. Nothing is ever skipped: what cannot be read is BadFile.
+
+Every thousand commits are also bound into one object, `runs/<run-id>/volumes/<20 digits>.jsonl`,
+named for the last of them, so that opening a long journal takes few requests. A volume is a copy
+that anyone may make or delete; the commits stay.
+
+`append` and `read` act at once; the `…_steps` are the same as generators of I/O steps.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
 
+from msgspec import DecodeError, ValidationError, json
+
+from tradewind import steps
 from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.model.event import FORMAT, Commit, Event
+from tradewind.steps import Steps
 from tradewind.store.base import Store, check_key
+from tradewind.store.steps import Create, Get, GetMany, ListAfter, performer
 
-FORMAT = 1
-Event = Mapping[str, Any]
-_NAME = re.compile(r"(\d{20})\.json")
+__all__ = ["FORMAT", "Commit", "append", "bind", "read"]
+
+VOLUME = 1000
+_ONE_BY_ONE = 4
+_NAME = re.compile(r"(\d{20})\.jsonl?")
 _LAST = 10**20 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    number: int
-    writer: str
-    at: datetime
-    events: tuple[dict[str, Any], ...]
+_encode = json.Encoder().encode
+_decode = json.Decoder(Commit).decode
 
 
 def append(
-    store: Store,
-    run_id: str,
-    number: int,
-    *,
-    writer: str,
-    at: datetime,
-    events: Sequence[Event],
+    store: Store, run_id: str, number: int, *, writer: str, at: datetime, events: Sequence[Event]
 ) -> bool:
     """Commits `events` as `number`, one more than the last that the caller has read.
 
     False: another writer has that number; read on, and decide again. True: it is ours, also where
     an earlier call with the same arguments did it and its answer was lost. After SourceFailed
-    nobody knows; call again with the same arguments."""
-    key = _key(run_id, number)
-    data = encoded(number, writer, at, events)
-    return store.create(key, data) or store.get(key) == data
+    nobody knows; call again with the same arguments, or read."""
+    commit = Commit(FORMAT, number, writer, at, tuple(events))
+    return steps.run(append_steps(run_id, commit), performer(store))
 
 
 def read(store: Store, run_id: str, after: int = 0) -> list[Commit]:
     """The commits after number `after`, in order; none where there is no such run."""
+    return steps.run(read_steps(run_id, after), performer(store))
+
+
+def bind(store: Store, run_id: str, last: int) -> None:
+    """Makes the volume that ends with commit number `last`, if it is due."""
+    steps.run(bind_steps(run_id, last), performer(store))
+
+
+def append_steps(run_id: str, commit: Commit) -> Steps[bool]:
+    key = _key(run_id, commit.number)
+    data = encoded(commit)
+    if (yield Create(key, data)):
+        return True
+    found: bytes = yield Get(key)
+    return found == data
+
+
+def read_steps(run_id: str, after: int = 0) -> Steps[list[Commit]]:
+    bound: list[Commit] = []
+    if after:
+        # Most often there is nothing new, and looking for the next one costs any store less than
+        # a listing.
+        for number in range(after + 1, after + 1 + _ONE_BY_ONE):
+            key = _key(run_id, number)
+            try:
+                bound.append(_decoded((yield Get(key)), number, key))
+            except NotFound:
+                return bound
+    else:
+        bound = yield from _volumes(run_id)
+    after += len(bound)
     folder = _folder(run_id)
-    keys = store.list_after(folder, _key(run_id, after) if after else "")
-    numbers = []
-    for key in keys:
-        named = _NAME.fullmatch(key.removeprefix(folder))
-        if not named:
-            raise BadFile(
-                f"{key} in {store.url} is no commit, and nothing else belongs in a journal",
-                hint="move it away",
-            )
-        numbers.append(int(named[1]))
+    keys: list[str] = yield ListAfter(folder, _key(run_id, after) if after else "")
+    if not keys:
+        return bound
+    numbers = [_number(key, folder) for key in keys]
+    found: list[bytes] = yield GetMany(tuple(keys))
     commits = [
-        _decoded(data, number, key, store.url)
-        for number, key, data in zip(numbers, keys, store.get_many(keys), strict=True)
+        _decoded(data, number, key) for number, key, data in zip(numbers, keys, found, strict=True)
     ]
-    if numbers and numbers[-1] - after != len(numbers):
-        return _filled(store, run_id, after, commits)
+    if numbers[-1] - after != len(numbers):
+        commits = yield from _filled(run_id, after, commits)
+    return bound + commits if bound else commits
+
+
+def bind_steps(run_id: str, last: int) -> Steps[None]:
+    if last % VOLUME or not last:
+        return
+    keys = tuple(_key(run_id, number) for number in range(last - VOLUME + 1, last + 1))
+    found: list[bytes] = yield GetMany(keys)
+    yield Create(_volume(run_id, last), b"\n".join(found))
+
+
+def _volumes(run_id: str) -> Steps[list[Commit]]:
+    """Those from the first on; behind a gap the commits themselves are read."""
+    folder = check_key(f"runs/{run_id}/volumes") + "/"
+    keys: list[str] = yield ListAfter(folder)
+    if not keys:
+        return []
+    whole = [key for n, key in enumerate(keys, 1) if _number(key, folder) == n * VOLUME]
+    found: list[bytes] = yield GetMany(tuple(whole))
+    commits: list[Commit] = []
+    for key, data in zip(whole, found, strict=True):
+        lines = data.split(b"\n")
+        if len(lines) != VOLUME:
+            raise _bad(key, f"it has {len(lines)} commits and not {VOLUME}", "delete it")
+        first = len(commits) + 1
+        commits += [_decoded(line, first + n, key) for n, line in enumerate(lines)]
     return commits
 
 
-def _filled(store: Store, run_id: str, after: int, commits: list[Commit]) -> list[Commit]:
+def _filled(run_id: str, after: int, commits: list[Commit]) -> Steps[list[Commit]]:
     """With those that a listing missed: a folder that is listed while two commits come into it may
     show the second only."""
     by_number = {commit.number: commit for commit in commits}
@@ -88,10 +139,10 @@ def _filled(store: Store, run_id: str, after: int, commits: list[Commit]) -> lis
         if commit is None:
             key = _key(run_id, number)
             try:
-                commit = _decoded(store.get(key), number, key, store.url)
+                commit = _decoded((yield Get(key)), number, key)
             except NotFound:
                 raise BadFile(
-                    f"{key} is missing in {store.url}, though there are later commits",
+                    f"{key} is missing in the store, though there are later commits",
                     hint="restore it from a backup or a version of the bucket; without it nobody"
                     " knows what the run has rented",
                 ) from None
@@ -99,6 +150,7 @@ def _filled(store: Store, run_id: str, after: int, commits: list[Commit]) -> lis
     return whole
 
 
+@lru_cache(100_000)  # asked for at every step, and checking a key is most of it
 def _folder(run_id: str) -> str:
     if "/" in run_id:
         raise InvalidValue(f"{run_id!r} cannot be a run's id: it holds a /")
@@ -111,66 +163,65 @@ def _key(run_id: str, number: int) -> str:
     return f"{_folder(run_id)}{number:020d}.json"
 
 
-def encoded(number: int, writer: str, at: datetime, events: Sequence[Event]) -> bytes:
-    if not writer:
-        raise InvalidValue("a commit needs the id of its writer")
-    if at.tzinfo is None:
-        raise InvalidValue(f"the time {at} of a commit has no time zone")
-    if not events:
-        raise InvalidValue("a commit needs at least one event")
-    plain = [dict(event) for event in events]
-    wrong = _wrong_event(plain)
-    if wrong:
-        raise InvalidValue(f"a commit cannot hold {wrong}")
-    document = {
-        "format": FORMAT,
-        "number": number,
-        "writer": writer,
-        "at": at.isoformat(),
-        "events": plain,
-    }
-    try:
-        text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
-        raise InvalidValue(f"an event is not plain JSON: {error}") from None
-    # A tuple or a number as a key would come back as something else.
-    if json.loads(text)["events"] != plain:
-        raise InvalidValue("an event would not come back as it is: use lists, and texts as keys")
-    return text.encode()
+def _volume(run_id: str, last: int) -> str:
+    return f"runs/{run_id}/volumes/{last:020d}.jsonl"
 
 
-def _decoded(data: bytes, number: int, key: str, url: str) -> Commit:
-    def bad(why: str, hint: str | None = None) -> BadFile:
-        return BadFile(f"{key} in {url} cannot be read: {why}", hint=hint)
-
-    try:
-        document = json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise bad(f"it is damaged ({error})", "restore it from a backup") from None
-    if not isinstance(document, dict) or type(document.get("format")) is not int:
-        raise bad("it is no commit")
-    if document["format"] > FORMAT:
-        raise bad(
-            f"it has format {document['format']}, and this Tradewind knows up to {FORMAT}",
-            "a newer Tradewind has written it: upgrade this one",
+def _number(key: str, folder: str) -> int:
+    named = _NAME.fullmatch(key, len(folder))
+    if not named:
+        raise BadFile(
+            f"{key} in the store is no commit, and nothing else belongs in a journal",
+            hint="move it away",
         )
+    return int(named[1])
+
+
+def encoded(commit: Commit) -> bytes:
+    if not commit.writer:
+        raise InvalidValue("a commit needs the id of its writer")
+    if commit.at.tzinfo is None:
+        raise InvalidValue(f"the time {commit.at} of a commit has no time zone")
+    if not commit.events:
+        raise InvalidValue("a commit needs at least one event")
+    return _encode(commit)
+
+
+def _bad(key: str, why: str, hint: str | None = None) -> BadFile:
+    return BadFile(f"{key} in the store cannot be read: {why}", hint=hint)
+
+
+def _decoded(data: bytes, number: int, key: str) -> Commit:
     try:
-        writer, at, events = document["writer"], document["at"], document["events"]
-        found = Commit(document["number"], writer, datetime.fromisoformat(at), tuple(events))
-    except (KeyError, TypeError, ValueError) as error:
-        raise bad(f"it is no commit ({type(error).__name__}: {error})") from None
-    if found.number != number:
-        raise bad(f"it says that it is number {found.number}")
-    if document["format"] != FORMAT or not isinstance(writer, str) or found.at.tzinfo is None:
-        raise bad("it is no commit")
-    wrong = _wrong_event(events)
-    if wrong:
-        raise bad(f"it holds {wrong}")
-    return found
+        commit = _decode(data)
+    except ValidationError as error:
+        raise _explained(data, key, str(error)) from None
+    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise _bad(key, f"it is damaged ({error})", "restore it from a backup") from None
+    if commit.format != FORMAT:
+        raise _explained(data, key, f"its format is {commit.format}")
+    if commit.number != number:
+        raise _bad(key, f"it says that it is number {commit.number}")
+    if commit.at.tzinfo is None or not commit.writer or not commit.events:
+        raise _bad(key, "it is no commit")
+    return commit
 
 
-def _wrong_event(events: Sequence[Any]) -> str:
-    for event in events:
-        if type(event) is not dict or not isinstance(event.get("type"), str) or not event["type"]:
-            return f"an event without a type: {str(event)[:80]}"
-    return ""
+def _explained(data: bytes, key: str, why: str) -> BadFile:
+    """What is wrong with a commit that is JSON but not one of ours."""
+    upgrade = "a newer Tradewind has written it: upgrade this one"
+    try:
+        document = json.decode(data)
+    except (DecodeError, RecursionError) as error:
+        return _bad(key, f"it is damaged ({error})", "restore it from a backup")
+    found = document.get("format") if isinstance(document, dict) else None
+    if type(found) is int and found > FORMAT:
+        return _bad(key, f"it has format {found}, and this Tradewind knows up to {FORMAT}", upgrade)
+    if found == FORMAT and "$.events[" in why:
+        return _bad(key, f"this Tradewind does not know all of its events ({why})", upgrade)
+    return _bad(key, f"it is no commit ({why})")
+
+
+def moment(seconds: float) -> datetime:
+    """A clock's seconds as commits write them."""
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,2 +1,1 @@
-"""Which market and zone to hold, given progress, deadline and history; and what to expect of
-them. Pure."""
+"""Which market and zone to hold next, given progress, deadline and history. Pure."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ class MemoryStore:
     def __init__(self, name: str = "") -> None:
         self.url = f"memory://{name}"
         self._objects: dict[str, bytes] = {}
+        self._keys: list[str] = []  # sorted
         self._lock = threading.Lock()
 
     def get(self, key: str) -> bytes:
@@ -28,24 +30,32 @@ class MemoryStore:
 
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         check_prefix(prefix)
+        keys = self._keys
         with self._lock:
-            return sorted(k for k in self._objects if k.startswith(prefix) and k > after)
+            first = bisect_right(keys, after) if after >= prefix else bisect_left(keys, prefix)
+            last = first
+            while last < len(keys) and keys[last].startswith(prefix):
+                last += 1
+            return keys[first:last]
 
     def create(self, key: str, data: bytes) -> bool:
         check_key(key)
         with self._lock:
             if key in self._objects:
                 return False
-            self._objects[key] = bytes(data)
+            self._put(key, data)
             return True
 
     def replace(self, key: str, data: bytes) -> None:
+        check_key(key)
         with self._lock:
-            self._objects[check_key(key)] = bytes(data)
+            self._put(key, data)
 
     def delete(self, key: str) -> None:
+        check_key(key)
         with self._lock:
-            self._objects.pop(check_key(key), None)
+            if self._objects.pop(key, None) is not None:
+                del self._keys[bisect_left(self._keys, key)]
 
     def upload(self, key: str, path: Path) -> None:
         check_key(key)
@@ -57,3 +67,11 @@ class MemoryStore:
 
     def download(self, key: str, path: Path) -> None:
         replace_file(path, self.get(key))
+
+    def _put(self, key: str, data: bytes) -> None:
+        if key not in self._objects:
+            if not self._keys or key > self._keys[-1]:
+                self._keys.append(key)  # as a journal grows
+            else:
+                insort(self._keys, key)
+        self._objects[key] = bytes(data)

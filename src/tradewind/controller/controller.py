@@ -1,0 +1,293 @@
+"""One pass over all runs, as generators of I/O steps.
+
+First `look`: what the providers list, and which runs there are, in that order. Then `tick` for each
+run, independent of all others: read what is new in its journal, feel its machines' pulse, decide,
+record, perform, record. An idle run costs one listing and one heartbeat. Whatever goes wrong with
+one run ends its tick; the next pass starts from what is recorded.
+
+Runs are looked at while `live/<run-id>` exists, which is made before the journal's first commit and
+deleted after its last, and for as long as a provider lists a machine of theirs that the journal
+does not account for. That is the whole sweeper: a machine that nobody claims wakes up its run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tradewind import journal
+from tradewind.controller.memory import Memory, RunMemory
+from tradewind.errors import NotFound, SourceFailed, TradewindError
+from tradewind.model.action import Action, Forget, Launch, Record, Terminate
+from tradewind.model.event import (
+    CancelAsked,
+    Event,
+    LaunchRefused,
+    LaunchUnknown,
+    MachinesFound,
+    Submitted,
+)
+from tradewind.model.run import Listing, Machine, Spec, Way
+from tradewind.policy import plain
+from tradewind.policy.base import Policy
+from tradewind.providers.base import LaunchMachines, ListMachines, Refused, TerminateMachines
+from tradewind.runs.decide import decide
+from tradewind.runs.fold import fold
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import RunState
+from tradewind.steps import Steps
+from tradewind.store.steps import Create, Delete, Get, GetMany, ListAfter
+
+LIVE = "live/"
+_ROUNDS = 20
+_NOTHING: dict[str, tuple[str, Machine]] = {}
+
+
+class Sight:
+    """What one look has brought."""
+
+    __slots__ = ("at", "by_run", "clocks", "marked", "runs")
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.clocks: dict[str, int] = {}
+        self.by_run: dict[str, dict[str, tuple[str, Machine]]] = {}
+        self.marked: frozenset[str] = frozenset()
+        self.runs: list[str] = []
+
+
+class Controller:
+    def __init__(
+        self,
+        writer: str,
+        providers: Sequence[str],
+        *,
+        clock: Callable[[], float],
+        watch: Callable[[], float],
+        offers: Callable[[RunState], Sequence[Way]] = lambda state: (),
+        policy: Policy = plain.choose,
+    ) -> None:
+        """`clock` is the world's time as this computer has it, for deadlines and the record;
+        `watch` only ever measures how long we have waited."""
+        self.writer = writer
+        self._providers = tuple(providers)
+        self._clock, self._watch = clock, watch
+        self._offers, self._policy = offers, policy
+        self.memory = Memory()
+
+    def submit(self, run_id: str, spec: Spec) -> Steps[bool]:
+        """The marker first: a run that is recorded and not looked at would wait for ever. False:
+        there is such a run, or this took so long that it was abandoned."""
+        yield Create(LIVE + run_id, b"{}")
+        commit = self._commit(1, [Submitted(run_id=run_id, spec=spec)])
+        return (yield from journal.append_steps(run_id, commit))
+
+    def cancel(self, run_id: str, reason: str) -> Steps[bool]:
+        """False: there is nothing to cancel."""
+        memory = RunMemory(run_id, self._watch())
+        yield from self._read(memory)
+        while memory.state.phase in ("waiting", "active"):
+            if memory.state.cancelled:
+                return True
+            if (yield from self._record(memory, [CancelAsked(reason=reason)])):
+                return True
+        return False
+
+    def look(self) -> Steps[Sight]:
+        sight = Sight(self._watch())
+        for provider in self._providers:
+            try:
+                listing: Listing = yield ListMachines(provider)
+            except SourceFailed:
+                continue  # nothing is concluded from what could not be seen
+            sight.clocks[provider] = listing.at_s
+            for machine in listing.machines:
+                of_run = sight.by_run.setdefault(machine.run_id, {})
+                of_run[machine.machine_id] = (provider, machine)
+        marked: list[str] = yield ListAfter(LIVE)
+        names = [key.removeprefix(LIVE) for key in marked]
+        sight.marked = frozenset(names)
+        sight.runs = names + [
+            name
+            for name, machines in sight.by_run.items()
+            if name not in sight.marked and not self._settled(name, machines)
+        ]
+        self._forget_others(sight)
+        return sight
+
+    def tick(self, run_id: str, sight: Sight) -> Steps[RunState]:
+        memory = self.memory.runs.get(run_id)
+        if memory is None:
+            memory = self.memory.runs[run_id] = RunMemory(run_id, self._watch())
+        yield from self._read(memory)
+        yield from self._feel(memory)
+        wrote: frozenset[int] = frozenset()
+        for _ in range(_ROUNDS):
+            actions = self._decide(memory, sight, wrote)
+            events = [action.event for action in actions if isinstance(action, Record)]
+            if not events:
+                yield from self._perform(memory, actions)
+                break
+            if (yield from self._record(memory, events)):
+                wrote |= {memory.state.number}
+            yield from self._feel_new(memory)
+        return memory.state
+
+    def whole_pass(self) -> Steps[list[tuple[str, TradewindError]]]:
+        """A look, and every run in turn; returns what went wrong with which."""
+        sight = yield from self.look()
+        troubles = []
+        for run_id in sight.runs:
+            try:
+                yield from self.tick(run_id, sight)
+            except TradewindError as error:
+                troubles.append((run_id, error))
+        return troubles
+
+    def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
+        watch, state = self._watch(), memory.state
+        beats = {}
+        for name in state.claimed:
+            pulse = memory.pulses.get(name)
+            if pulse and pulse.beat:
+                beats[name] = (pulse.beat, watch - pulse.changed)
+        since = memory.since
+
+        def known_s(number: int) -> float:
+            return watch - since.get(number, watch) if number else watch - memory.first_seen
+
+        def unclaimed_s(name: str) -> float:
+            return watch - self.memory.unclaimed.setdefault(name, watch)
+
+        seen = Seen(
+            run_id=memory.run_id,
+            known_s=known_s,
+            listed=sight.by_run.get(memory.run_id, _NOTHING),
+            clocks=sight.clocks,
+            looked_s=watch - sight.at,
+            beats=beats,
+            unclaimed_s=unclaimed_s,
+            wrote=wrote,
+            marked=memory.run_id in sight.marked,
+        )
+        return decide(state, seen, self._offers(state), self._clock(), self._policy)
+
+    def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
+        for action in actions:
+            if isinstance(action, Launch):
+                yield from self._launch(memory, action)
+            elif isinstance(action, Terminate):
+                try:
+                    yield TerminateMachines(action.provider, action.machine_ids)
+                except SourceFailed:
+                    continue  # the next pass will ask again
+            elif isinstance(action, Forget):
+                yield Delete(LIVE + memory.run_id)
+
+    def _launch(self, memory: RunMemory, action: Launch) -> Steps[None]:
+        request = action.request
+        provider, leg = request.way.provider, request.leg
+        assert memory.state.leg is not None
+        after = memory.state.leg.requested_at
+        try:
+            listing: Listing = yield ListMachines(provider)
+        except SourceFailed as error:
+            # What is not looked at first is not bought; and without a token nobody else does.
+            if not request.way.facts.tokens:
+                unseen = f"what there is could not be listed: {error.message}"
+                yield from self._came(
+                    memory, LaunchRefused(leg=leg, kind="throttled", reason=unseen)
+                )
+            return
+        found = tuple(m for m in listing.machines if m.launch_id == request.launch_id)
+        event: Event
+        if found:
+            event = MachinesFound(machines=found, reason="they were bought already")
+        else:
+            try:
+                bought: Sequence[Machine] = yield LaunchMachines(request, after)
+                event = MachinesFound(machines=tuple(bought), reason="the provider launched them")
+            except Refused as refused:
+                event = LaunchRefused(leg=leg, kind=refused.kind, reason=refused.message)
+            except SourceFailed as error:
+                event = LaunchUnknown(leg=leg, reason=error.message)
+        yield from self._came(memory, event)
+
+    def _came(self, memory: RunMemory, event: Event) -> Steps[None]:
+        """Records what came of a launch, for as long as that is news."""
+        while _news(memory.state, event):
+            if (yield from self._record(memory, [event])):
+                return
+
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        """False: another controller was first, and we have read what it wrote."""
+        commit = self._commit(memory.state.number + 1, events)
+        if (yield from journal.append_steps(memory.run_id, commit)):
+            self._fold(memory, [commit])
+            yield from journal.bind_steps(memory.run_id, commit.number)
+            return True
+        yield from self._read(memory)
+        return False
+
+    def _commit(self, number: int, events: Sequence[Event]) -> journal.Commit:
+        at = journal.moment(self._clock())
+        return journal.Commit(journal.FORMAT, number, self.writer, at, tuple(events))
+
+    def _read(self, memory: RunMemory) -> Steps[None]:
+        commits = yield from journal.read_steps(memory.run_id, memory.state.number)
+        if commits:
+            self._fold(memory, commits)
+
+    def _fold(self, memory: RunMemory, commits: Sequence[journal.Commit]) -> None:
+        memory.state = fold(commits, memory.state)
+        watch = self._watch()
+        for commit in commits:
+            memory.since[commit.number] = watch
+
+    def _feel(self, memory: RunMemory) -> Steps[None]:
+        claimed = memory.state.claimed
+        if len(claimed) > 1 and all(name in memory.pulses for name in claimed):
+            keys = tuple(beat_key(memory.run_id, name) for name in claimed)
+            for name, data in zip(claimed, (yield GetMany(keys)), strict=True):
+                memory.felt(name, data, self._watch())
+            return
+        for name in claimed:
+            try:
+                data = yield Get(beat_key(memory.run_id, name))
+            except NotFound:
+                continue  # it has not come up yet
+            memory.felt(name, data, self._watch())
+
+    def _feel_new(self, memory: RunMemory) -> Steps[None]:
+        if any(name not in memory.pulses for name in memory.state.claimed):
+            yield from self._feel(memory)
+
+    def _settled(self, run_id: str, machines: dict[str, tuple[str, Machine]]) -> bool:
+        """Whether a run that is over has accounted for all that is listed of it."""
+        memory = self.memory.runs.get(run_id)
+        if memory is None or memory.state.phase != "closed":
+            return False
+        known = memory.state.machines
+        return all(
+            name in known and known[name].ended and known[name].machine == machine
+            for name, (_, machine) in machines.items()
+        )
+
+    def _forget_others(self, sight: Sight) -> None:
+        for name in [n for n in self.memory.runs if n not in sight.marked]:
+            if name not in sight.by_run:
+                del self.memory.runs[name]
+
+
+def beat_key(run_id: str, machine_id: str) -> str:
+    return f"runs/{run_id}/machines/{machine_id}/heartbeat.json"
+
+
+def _news(state: RunState, event: Event) -> bool:
+    """Whether what came of a launch is still to be recorded, now that others wrote something."""
+    if isinstance(event, MachinesFound):
+        return any(machine.machine_id not in state.machines for machine in event.machines)
+    leg = state.leg
+    assert isinstance(event, LaunchRefused | LaunchUnknown)
+    if leg is None or leg.number != event.leg or leg.state != "requested":
+        return False
+    return isinstance(event, LaunchRefused) or not leg.unknown

@@ -1,0 +1,1 @@
+"""Money, derived from journals. Pure."""

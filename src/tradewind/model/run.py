@@ -1,0 +1,150 @@
+"""What a run is asked to do, on what it may be done, and what its machines report.
+
+Frozen values that go into the store as JSON: msgspec checks every field's type when they are read.
+Times ending in `_s` are seconds: lengths of time, or, where they are moments, of the clock that the
+text names. Moments of two clocks are never compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+
+class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a provider behaves: data, so that no code asks for its name."""
+
+    boot_timeout_s: int = 600
+    """A machine whose supervisor has not reported after this long never will."""
+    notice_s: int = 0
+    """How long before taking a spot machine it tells so; 0: it does not."""
+    billing_step_s: int = 1
+    """Every step that was begun is paid whole."""
+    billing_lead_s: int = 60
+    """Billing begins at most this long before a machine's own clock does, and ends at most this
+    long after it shut itself down."""
+    tokens: bool = False
+    """A launch repeated with the same id buys nothing again."""
+    listing_lag_s: int = 120
+    """What was launched is listed after this long at the latest."""
+
+
+class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A set of machines on which the work could be done: one way to hold."""
+
+    provider: str
+    region: str
+    zone: str
+    instance_type: str
+    market: str
+    nodes: int
+    price: int
+    """Micro-dollars an hour for one machine."""
+    rate: float
+    """Units of work a second, all machines together, as estimated."""
+    start_s: float
+    """From the launch to the first new step: boot, setup, fetching data and checkpoint to there."""
+    start_cost: int = 0
+    """Micro-dollars for moving data and checkpoint there."""
+    facts: Facts = Facts()
+    layout: dict[str, Any] = {}
+
+    @property
+    def place(self) -> str:
+        return f"{self.provider}/{self.zone or self.region}"
+
+    @property
+    def words(self) -> str:
+        many = f"{self.nodes} × " if self.nodes > 1 else ""
+        return f"{many}{self.instance_type} {self.market.replace('_', '-')} in {self.place}"
+
+    @property
+    def price_all(self) -> int:
+        return self.price * self.nodes
+
+
+class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What was asked for, as it was when the run was submitted."""
+
+    name: str
+    work: float
+    """In units of the user's own: steps, where the job counts them."""
+    ways: tuple[Way, ...]
+    """Where it may be done, from the plan; the first is the plan's own."""
+    deadline_s: float | None = None
+    """By the world's clock, since 1970."""
+    hard: bool = False
+    """Past the deadline the work is worth nothing: stop."""
+    budget: int | None = None
+    """Micro-dollars, for everything."""
+    tries: int = 3
+    """How often the job may fail by itself without getting further."""
+    checkpoint_every_s: int = 600
+    checkpoint_bytes: int = 0
+    data: str = ""
+    """Where what the job reads lies; checkpoints are in the run's own folder of the store."""
+    job: dict[str, Any] = {}
+    project: str = ""
+    user: str = ""
+    tags: dict[str, str] = {}
+
+
+class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A purchase, resolved to the last detail before it is made."""
+
+    launch_id: str
+    """The provider's idempotency token where it has one, and a tag of every machine always."""
+    run_id: str
+    leg: int
+    way: Way
+    hard_stop_s: int
+    """A machine shuts itself down when it has been up this long, whatever happens."""
+
+
+class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A machine as its provider tells of it. Moments are the provider's."""
+
+    machine_id: str
+    launch_id: str
+    run_id: str
+    leg: int
+    rank: int
+    launched_s: int
+    """When billing began."""
+    ended_s: int | None = None
+    """When billing ended; None while it goes on."""
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """Every machine that carries our owner's tag, those that ended lately among them."""
+
+    at_s: int
+    """The provider's clock."""
+    machines: tuple[Machine, ...]
+
+
+class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One object for each machine, replaced again and again: what the machine does now."""
+
+    machine_id: str
+    leg: int
+    beat: int
+    """Goes up by one each time: a change of it is the sign of life."""
+    uptime_s: float
+    doing: str
+    """setup, working, saving, stopped (by order), failed (for good), finished"""
+    step: float = 0.0
+    rate: float | None = None
+    """Units of work a second by the machine's own clock; None until it is known."""
+    saved: float = 0.0
+    """The newest complete checkpoint of this leg's line."""
+    failures: int = 0
+    """How often the job has failed by itself since it last got further."""
+    exit_code: int | None = None
+    trouble: str = ""
+    """What the job died of: user, infrastructure."""
+    tail: str = ""
+    """The last lines of the job's log."""
+    notice: bool = False
+    reason: str = ""

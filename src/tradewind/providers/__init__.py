@@ -1,0 +1,1 @@
+"""Who rents machines out. base.py has the one interface; none imports another."""

@@ -1,0 +1,60 @@
+"""What a provider does for us, whoever it is.
+
+- `list_machines` gives every machine with our owner's tag, those that ended lately among them. It
+  may lag: a machine shows up within `Facts.listing_lag_s`, and may for a while be shown as it was.
+- `launch` buys all machines of a request or none. Each carries run, leg, rank and launch id as
+  tags, and the id goes along as the idempotency token where the provider has one.
+- `terminate` may be repeated, and does not mind machines that are gone.
+
+Refused         nothing was bought or done: no_capacity, no_quota, not_allowed, not_found, throttled
+OutcomeUnknown  it may have been done or not
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from tradewind.errors import SourceFailed
+from tradewind.model.run import Listing, Machine, Request
+
+KINDS = ("no_capacity", "no_quota", "not_allowed", "not_found", "throttled")
+
+
+class Refused(SourceFailed):
+    def __init__(self, kind: str, message: str, *, hint: str | None = None) -> None:
+        assert kind in KINDS
+        super().__init__(message, hint=hint)
+        self.kind = kind
+
+
+class OutcomeUnknown(SourceFailed):
+    pass
+
+
+class Provider(Protocol):
+    def list_machines(self) -> Listing: ...
+
+    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+        """`after` is the commit that recorded the request: supervisors read on from there."""
+
+    def terminate(self, machine_ids: Sequence[str]) -> None: ...
+
+
+# The same as steps (see tradewind/steps.py).
+
+
+class ListMachines(Struct, frozen=True, gc=False):
+    provider: str
+
+
+class LaunchMachines(Struct, frozen=True):
+    request: Request
+    after: int
+
+
+class TerminateMachines(Struct, frozen=True):
+    provider: str
+    machine_ids: tuple[str, ...]

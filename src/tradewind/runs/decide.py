@@ -1,0 +1,119 @@
+"""What to do next for one run. Pure: the same values, the same answer.
+
+Either things to record, which change the state and so the next answer, or, once there is nothing to
+record, things to do. What is to be done follows from the state alone, so whoever was cut off
+between recording and doing, or between two doings, is simply asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tradewind.model.action import Action, Forget, Launch, Record, Terminate
+from tradewind.model.event import Abandoned, Closed, Event, MachineBack, MachineEnded, MachinesFound
+from tradewind.model.run import Machine, Way
+from tradewind.model.timing import GRACE_S
+from tradewind.policy import plain
+from tradewind.policy.base import Policy
+from tradewind.runs.leg import during
+from tradewind.runs.next import after
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import Leg, RunState
+
+
+def decide(
+    state: RunState,
+    seen: Seen,
+    offers: Sequence[Way],
+    now: float,
+    policy: Policy = plain.choose,
+) -> list[Action]:
+    """`offers` are the ways that can be bought now; none: as they were when the run began."""
+    records = _told(state, seen)
+    if not records and state.spec:
+        ways = tuple(offers) or state.spec.ways
+        if state.leg:
+            records = during(state, state.spec, state.leg, seen, ways, now, policy)
+        elif state.phase == "waiting":
+            records = after(state, state.spec, seen, ways, now, policy)
+        elif state.phase == "ended":
+            records = _closing(state, seen)
+    elif not records and not state.phase and seen.marked and seen.known_s(0) >= GRACE_S:
+        # Not just forgotten: were it still submitted after all, nobody would look at it.
+        why = f"it was begun and not submitted for {GRACE_S} s"
+        records = [Abandoned(run_id=seen.run_id, reason=why)]
+    if records:
+        return [Record(event) for event in records]
+    return _doings(state, seen)
+
+
+def _told(state: RunState, seen: Seen) -> list[Event]:
+    """What providers say of our machines that the journal does not know yet."""
+    found: list[Machine] = []
+    records: list[Event] = []
+    for name, (_, machine) in seen.listed.items():
+        rented = state.machines.get(name)
+        if rented is None:
+            if machine.leg not in state.requests:
+                continue  # of no run or leg that we know: for the sweeper
+            found.append(machine)
+        elif machine.ended_s is None:
+            if rented.ended:
+                records.append(
+                    MachineBack(machine_id=name, reason="its provider lists it as alive again")
+                )
+        elif not rented.ended or machine != rented.machine:
+            records.append(MachineEnded(machine=machine, reason="its provider says so"))
+    if found:
+        records.insert(
+            0, MachinesFound(machines=tuple(found), reason="they are listed under our tag")
+        )
+    return records
+
+
+def _closing(state: RunState, seen: Seen) -> list[Event]:
+    """By a listing that shows whatever was bought before the end."""
+    for request in state.requests.values():
+        way = request.way
+        if way.provider not in seen.clocks:
+            return []
+        if seen.known_s(state.number) < max(way.facts.listing_lag_s, 1) + seen.looked_s:
+            return []  # a purchase of unknown outcome may still come to light
+    if any(not rented.ended for rented in state.machines.values()):
+        return []
+    return [Closed(reason="every machine has ended and is accounted for")]
+
+
+def _doings(state: RunState, seen: Seen) -> list[Action]:
+    doings: list[Action] = []
+    leg = state.leg
+    if leg and leg.state == "requested" and may_launch(leg, seen):
+        doings.append(Launch(leg.request, "the purchase is recorded, and nothing carries its id"))
+    claimed = state.claimed
+    ending: dict[str, list[str]] = {}
+    for name, rented in state.machines.items():
+        if not rented.ended and name not in claimed:
+            provider = state.requests[rented.machine.leg].way.provider
+            ending.setdefault(provider, []).append(name)
+    for provider, names in ending.items():
+        doings.append(Terminate(provider, tuple(names), "no live leg claims them"))
+    strays: dict[str, list[str]] = {}
+    for name, (provider, machine) in seen.listed.items():
+        if name in state.machines or machine.ended_s is not None:
+            continue
+        if seen.unclaimed_s(name) >= GRACE_S:
+            strays.setdefault(provider, []).append(name)
+    for provider, names in strays.items():
+        why = f"they carry our tag, and no journal has asked for them in {GRACE_S} s"
+        doings.append(Terminate(provider, tuple(names), why))
+    if seen.marked and state.phase == "closed":
+        doings.append(Forget("it is over and accounted for"))
+    return doings
+
+
+def may_launch(leg: Leg, seen: Seen) -> bool:
+    """With an idempotency token, anyone and at any time. Without one, only whoever has just
+    recorded the purchase: all others cannot know whether it was made, and listings come late."""
+    if leg.request.way.facts.tokens:
+        return True
+    return leg.requested_at in seen.wrote and not leg.unknown

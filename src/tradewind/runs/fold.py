@@ -1,0 +1,194 @@
+"""From commits to state. Every journal that controllers can have written folds, and every prefix of
+one; anything else is BadFile, never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from tradewind.errors import BadFile
+from tradewind.model import event as events
+from tradewind.runs.state import Leg, Refusal, Rented, RunState
+from tradewind.runs.states import LEG, RUN, moved
+
+_KEPT_REFUSALS = 32
+TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped")
+"""Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
+
+
+def fold(commits: Iterable[events.Commit], state: RunState | None = None) -> RunState:
+    """The state after `commits`, which follow those that made `state`."""
+    new = state.copy() if state else RunState()
+    for commit in commits:
+        if commit.number != new.number + 1:
+            raise BadFile(f"commit {commit.number} does not follow {new.number}")
+        new.number = commit.number
+        for event in commit.events:
+            _APPLY[type(event)](new, event)
+    return new
+
+
+def _submitted(state: RunState, event: events.Submitted) -> None:
+    state.phase = moved(RUN, state.phase, "waiting", "the run")
+    state.run_id, state.spec = event.run_id, event.spec
+
+
+def _abandoned(state: RunState, event: events.Abandoned) -> None:
+    state.phase = moved(RUN, state.phase, "closed", "the run")
+    state.run_id, state.outcome = event.run_id, "abandoned"
+
+
+def _requested(state: RunState, event: events.LegRequested) -> None:
+    state.phase = moved(RUN, state.phase, "active", "the run")
+    if event.request.leg != len(state.requests) + 1:
+        raise BadFile(f"the journal has leg {event.request.leg} after {len(state.requests)}")
+    state.requests[event.request.leg] = event.request
+    state.leg = Leg(event.request, state.number, state.number)
+
+
+def _found(state: RunState, event: events.MachinesFound) -> None:
+    leg = state.leg
+    for machine in event.machines:
+        if machine.leg not in state.requests:
+            raise BadFile(
+                f"the journal has machine {machine.machine_id} of no leg that it asked for"
+            )
+        ended = machine.ended_s is not None
+        state.machines[machine.machine_id] = Rented(machine, ended, state.number)
+    if leg is None or leg.state != "requested":
+        return
+    by_rank: dict[int, str] = {}
+    for name in sorted(state.machines):
+        machine = state.machines[name].machine
+        if machine.launch_id == leg.request.launch_id:
+            by_rank.setdefault(machine.rank, name)  # a second one of a rank is not claimed
+    state.leg = replace(leg, machines=tuple(by_rank[rank] for rank in sorted(by_rank)))
+    if len(by_rank) == leg.request.way.nodes:
+        _to(state, state.leg, "booting")
+
+
+def _refused(state: RunState, event: events.LaunchRefused) -> None:
+    leg = _leg(state, event.leg)
+    _remember(state, leg, event.kind)
+    _over(state, leg, event.kind)
+    state.barren += 1
+
+
+def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
+    state.leg = replace(_leg(state, event.leg), unknown=True)
+
+
+def _up(state: RunState, event: events.LegUp) -> None:
+    _to(state, _leg(state, event.leg), "running")
+
+
+def _progress(state: RunState, event: events.Progress) -> None:
+    leg = _leg(state, event.leg)
+    state.step = event.step
+    _further(state, event.saved)
+    if event.rate:
+        state.ratio = event.rate / leg.request.way.rate
+
+
+def _draining(state: RunState, event: events.LegDraining) -> None:
+    _to(state, _leg(state, event.leg), "draining", event.cause)
+
+
+def _leg_over(state: RunState, event: events.LegOver) -> None:
+    leg = _leg(state, event.leg)
+    if not _further(state, event.saved) and event.cause in TROUBLES:
+        state.barren += 1
+        state.troubles += 1
+    state.step = state.saved
+    state.failures += event.failures
+    state.tail = event.tail or state.tail
+    if event.cause == "interrupted":
+        _remember(state, leg, "taken")
+    if len(leg.machines) < leg.request.way.nodes:
+        state.doubts[leg.number] = state.number
+    _over(state, leg, event.cause)
+
+
+def _remember(state: RunState, leg: Leg, kind: str) -> None:
+    way = leg.request.way
+    refusal = Refusal(way.place, way.market, kind, state.number)
+    state.refusals = (*state.refusals[-_KEPT_REFUSALS:], refusal)
+
+
+def _further(state: RunState, saved: float) -> bool:
+    if saved <= state.saved:
+        return False
+    state.saved, state.failures, state.barren, state.troubles = saved, 0, 0, 0
+    return True
+
+
+def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
+    _rented(state, event.machine.machine_id)
+    state.machines[event.machine.machine_id] = Rented(event.machine, True, state.number)
+
+
+def _back(state: RunState, event: events.MachineBack) -> None:
+    machine = _rented(state, event.machine_id).machine
+    state.machines[event.machine_id] = Rented(machine, False, state.number)
+
+
+def _forecast(state: RunState, event: events.Forecast) -> None:
+    state.announced_late, state.announced_over = event.late, event.over_budget
+
+
+def _cancel(state: RunState, event: events.CancelAsked) -> None:
+    state.cancelled = event.reason
+
+
+def _ended(state: RunState, event: events.Ended) -> None:
+    state.phase = moved(RUN, state.phase, "ended", "the run")
+    state.outcome = event.outcome
+
+
+def _closed(state: RunState, event: events.Closed) -> None:
+    state.phase = moved(RUN, state.phase, "closed", "the run")
+
+
+def _leg(state: RunState, number: int) -> Leg:
+    if state.leg is None or state.leg.number != number:
+        raise BadFile(f"the journal speaks of leg {number}, which is not under way there")
+    return state.leg
+
+
+def _rented(state: RunState, machine_id: str) -> Rented:
+    if machine_id not in state.machines:
+        raise BadFile(f"the journal speaks of machine {machine_id}, which was never found there")
+    return state.machines[machine_id]
+
+
+def _to(state: RunState, leg: Leg, new: str, cause: str = "") -> None:
+    moved(LEG, leg.state, new, "the leg")
+    state.leg = replace(leg, state=new, at=state.number, cause=cause)
+
+
+def _over(state: RunState, leg: Leg, cause: str) -> None:
+    moved(LEG, leg.state, "over", "the leg")
+    state.phase = moved(RUN, state.phase, "waiting", "the run")
+    state.leg, state.over_at, state.over_cause = None, state.number, cause
+
+
+_APPLY: dict[type, Callable[[RunState, Any], None]] = {
+    events.Submitted: _submitted,
+    events.Abandoned: _abandoned,
+    events.LegRequested: _requested,
+    events.MachinesFound: _found,
+    events.LaunchRefused: _refused,
+    events.LaunchUnknown: _unknown,
+    events.LegUp: _up,
+    events.Progress: _progress,
+    events.LegDraining: _draining,
+    events.LegOver: _leg_over,
+    events.MachineEnded: _ended_machine,
+    events.MachineBack: _back,
+    events.Forecast: _forecast,
+    events.CancelAsked: _cancel,
+    events.Ended: _ended,
+    events.Closed: _closed,
+}

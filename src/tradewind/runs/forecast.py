@@ -1,0 +1,118 @@
+"""When the work will be done, and for how much: by measured speed as soon as there is one."""
+
+from __future__ import annotations
+
+from tradewind.model.event import Forecast
+from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.policy.base import Known, Option
+from tradewind.runs.money import spent
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import RunState
+from tradewind.units import format_hours, format_money
+
+_EASE = 0.02
+"""A run that was announced as late is on time again only when there is this share to spare."""
+
+
+def known(
+    state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float, budget: int | None
+) -> Known:
+    """The question for the policy; the way that is held stands first. `ways` may be left out where
+    only that one is asked about."""
+    holding = state.leg.request.way if state.leg else None
+    beat = _first_beat(state, seen)
+    step = max(state.saved, beat.step) if beat else state.saved
+    ratio = _ratio(state, beat)
+    options = []
+    if holding:
+        going = beat is not None and beat.doing == "working"
+        options.append(_option(holding, ratio, 0.0 if going else holding.start_s, 0, None))
+    for way in ways:
+        if holding is None or (way.place, way.market, way.instance_type) != (
+            holding.place, holding.market, holding.instance_type,
+        ):  # fmt: skip
+            refused_s = None
+            for refusal in state.refusals:
+                if refusal.place == way.place and refusal.market == way.market:
+                    ago = seen.known_s(refusal.at)
+                    refused_s = ago if refused_s is None else min(refused_s, ago)
+            options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s))
+    return Known(
+        max(spec.work - step, 0.0),
+        tuple(options),
+        None if spec.deadline_s is None else spec.deadline_s - now,
+        budget,
+        0 if holding else None,
+    )
+
+
+def changed(
+    state: RunState, spec: Spec, seen: Seen, question: Known, option: Option | None, now: float
+) -> Forecast | None:
+    """An announcement, if what is to be expected of `option` is not what was announced last."""
+    if spec.deadline_s is None and spec.budget is None:
+        return None
+    past = spec.deadline_s is not None and now > spec.deadline_s
+    if option is None:
+        # Nothing can be had: the soonest would be everything's best, from now on.
+        option = min(question.options, key=lambda o: o.start_s + question.work / o.rate)
+    left_s = option.start_s + question.work / option.rate
+    finish_s = now + left_s
+    cost = spent(state, seen) + option.start_cost + int(option.price * left_s / 3600)
+    late = past or _over(spec.deadline_s, now, left_s, state.announced_late)
+    if spec.budget is None:
+        over = state.announced_over
+    else:
+        over = cost > spec.budget * (1 - _EASE if state.announced_over else 1)
+    if (late, over) == (state.announced_late, state.announced_over):
+        return None
+    return Forecast(
+        late=late,
+        over_budget=over,
+        finish_s=finish_s,
+        cost=cost,
+        reason=_words(spec, late, over, left_s, cost, now),
+    )
+
+
+def _over(deadline_s: float | None, now: float, left_s: float, before: bool) -> bool:
+    if deadline_s is None:
+        return False
+    return left_s * (1 + _EASE if before else 1) > deadline_s - now
+
+
+def _words(spec: Spec, late: bool, over: bool, left_s: float, cost: int, now: float) -> str:
+    text = f"{format_hours(left_s / 3600)} of work and starting are left"
+    if spec.deadline_s is not None:
+        until = spec.deadline_s - now
+        text += (
+            f", and {format_hours(until / 3600)} until the deadline"
+            if until > 0
+            else f", and the deadline was {format_hours(-until / 3600)} ago"
+        )
+        text += ": it will be late" if late else ": it will be in time"
+    if spec.budget is not None:
+        text += f"; {format_money(cost, digits=2)} in all, of {format_money(spec.budget, digits=2)}"
+        text += ": more than may be spent" if over else ""
+    return text
+
+
+def _first_beat(state: RunState, seen: Seen) -> Heartbeat | None:
+    if state.leg and state.leg.machines:
+        found = seen.beats.get(state.leg.machines[0])
+        return found[0] if found else None
+    return None
+
+
+def _ratio(state: RunState, beat: Heartbeat | None) -> float:
+    if beat and beat.rate and state.leg:
+        return beat.rate / state.leg.request.way.rate
+    return state.ratio
+
+
+def _option(
+    way: Way, ratio: float, start_s: float, start_cost: int, refused_s: float | None
+) -> Option:
+    return Option(
+        way.place, way.market, way.price_all, way.rate * ratio, start_s, start_cost, refused_s, way
+    )

@@ -1,0 +1,196 @@
+"""While a leg is under way: what its machines say, and whether it is still wanted."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegUp, Progress
+from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.model.timing import DRAIN_S, LOST_S
+from tradewind.policy.base import Policy
+from tradewind.runs import forecast
+from tradewind.runs.money import countable, spent
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import Leg, RunState
+
+STAY_S = 600.0
+"""A leg that has just begun is not left for a better one: speeds take a while to settle."""
+_NEWS = 0.05
+"""A change of speed by this share is worth a record."""
+
+
+def during(
+    state: RunState,
+    spec: Spec,
+    leg: Leg,
+    seen: Seen,
+    ways: tuple[Way, ...],
+    now: float,
+    policy: Policy,
+) -> list[Event]:
+    beats = [seen.beats[name][0] for name in leg.machines if name in seen.beats]
+    if leg.state == "requested":
+        return _requested(state, spec, leg, seen, now)
+    over = _finished(leg, beats) or _broken(state, leg, seen, beats)
+    if over:
+        late = _late_now(state, spec, seen, ways, now)
+        return late + over if over[-1].__class__ is Ended else over
+    if leg.state == "booting":
+        return _booting(spec, leg, seen, beats, now, state)
+    if leg.state == "draining":
+        if all(beat.doing in ("stopped", "finished") for beat in beats):
+            return [_over(leg, beats, leg.cause, "it has stopped, as it was asked to")]
+        if seen.known_s(leg.at) >= DRAIN_S:
+            return [_over(leg, beats, leg.cause, f"it did not stop within {DRAIN_S} s")]
+        return []
+    return _running(state, spec, leg, seen, ways, now, policy, beats)
+
+
+def unwanted(state: RunState, spec: Spec, now: float) -> tuple[str, str] | None:
+    if state.cancelled:
+        return "cancelled", state.cancelled
+    if spec.hard and spec.deadline_s is not None and now >= spec.deadline_s:
+        return "too_late", "the deadline has passed, and the work is worth nothing after it"
+    return None
+
+
+def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
+    asked = unwanted(state, spec, now)
+    if asked:
+        return [LegOver(leg=leg.number, cause=asked[0], reason=asked[1], saved=state.saved)]
+    facts = leg.request.way.facts
+    waited = seen.known_s(leg.requested_at)
+    patience = facts.listing_lag_s if not facts.tokens else facts.boot_timeout_s
+    doubtful = facts.tokens or leg.unknown or leg.requested_at not in seen.wrote
+    if doubtful and waited >= patience:
+        why = f"nobody knows what became of the purchase, and after {patience} s"
+        some = f"only {len(leg.machines)} machines are" if leg.machines else "no machine is"
+        return [
+            LegOver(
+                leg=leg.number,
+                cause="launch_unknown",
+                reason=f"{why} {some} listed",
+                saved=state.saved,
+            )
+        ]
+    return []
+
+
+def _booting(
+    spec: Spec, leg: Leg, seen: Seen, beats: list[Heartbeat], now: float, state: RunState
+) -> list[Event]:
+    asked = unwanted(state, spec, now)
+    if asked and any(beat.doing == "working" for beat in beats):
+        return [LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
+    if asked:
+        return [_over(leg, beats, asked[0], asked[1])]
+    if len(beats) == len(leg.machines):
+        return [LegUp(leg=leg.number, reason="every supervisor has reported")]
+    limit = leg.request.way.facts.boot_timeout_s
+    if seen.known_s(leg.at) >= limit:
+        silent = len(leg.machines) - len(beats)
+        why = f"{silent} of {len(leg.machines)} machines did not report within {limit} s"
+        return [_over(leg, beats, "boot_timeout", why)]
+    return []
+
+
+def _finished(leg: Leg, beats: list[Heartbeat]) -> list[Event]:
+    if len(beats) < len(leg.machines) or any(beat.doing != "finished" for beat in beats):
+        return []
+    over = _over(leg, beats, "finished", "the job has ended well on every machine")
+    return [over, Ended(outcome="succeeded", reason="the job has ended well")]
+
+
+def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> list[Event]:
+    for beat in beats:
+        if beat.doing == "failed":
+            cause = "infrastructure" if beat.trouble == "infrastructure" else "job_failed"
+            why = beat.reason or f"the job has failed with exit code {beat.exit_code}"
+            return [_over(leg, beats, cause, why, beat)]
+        if beat.doing == "stopped" and leg.state != "draining":
+            return [_over(leg, beats, "stopped", beat.reason or "its supervisor has stopped it")]
+    for name in leg.machines:
+        if state.machines[name].ended:
+            spot = leg.request.way.market == "spot"
+            cause = leg.cause or ("interrupted" if spot else "infrastructure")
+            why = f"machine {name} was taken" if spot else f"machine {name} has ended by itself"
+            return [_over(leg, beats, cause, why)]
+        found = seen.beats.get(name)
+        if found and found[1] >= LOST_S:
+            why = f"nothing was heard of machine {name} for {found[1]:.0f} s"
+            return [_over(leg, beats, leg.cause or "lost", why)]
+    return []
+
+
+def _running(
+    state: RunState,
+    spec: Spec,
+    leg: Leg,
+    seen: Seen,
+    ways: tuple[Way, ...],
+    now: float,
+    policy: Policy,
+    beats: list[Heartbeat],
+) -> list[Event]:
+    records: list[Event] = []
+    progress = _progress(state, leg, beats)
+    if progress:
+        records.append(progress)
+    if spec.budget is not None and not countable(state, seen):
+        spec = replace(spec, budget=None)  # for now: what is not known is not judged
+    budget = None if spec.budget is None else spec.budget - spent(state, seen)
+    if spec.deadline_s is not None or spec.budget is not None:
+        held = forecast.known(state, spec, seen, (), now, budget)
+        announced = forecast.changed(state, spec, seen, held, held.options[0], now)
+        if announced:
+            records.append(announced)
+    asked = unwanted(state, spec, now)
+    if asked:
+        return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
+    for beat in beats:
+        if beat.notice:
+            why = f"the provider will take machine {beat.machine_id}"
+            return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
+    if seen.known_s(leg.at) >= STAY_S and beats and beats[0].rate:
+        choice = policy(forecast.known(state, spec, seen, ways, now, budget))
+        if choice.option not in (0, None):
+            records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
+    return records
+
+
+def _progress(state: RunState, leg: Leg, beats: list[Heartbeat]) -> Progress | None:
+    """Worth a commit when there is a new checkpoint, or the speed is news."""
+    if not beats:
+        return None
+    first = beats[0]
+    saved = max(first.saved, state.saved)
+    ratio = first.rate / leg.request.way.rate if first.rate else state.ratio
+    if saved <= state.saved and abs(ratio - state.ratio) <= _NEWS * state.ratio:
+        return None
+    return Progress(leg=leg.number, step=first.step, saved=saved, rate=first.rate)
+
+
+def _late_now(
+    state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float
+) -> list[Event]:
+    """A run that ends past its deadline says so, even if nobody was there to foresee it."""
+    if spec.deadline_s is None or now <= spec.deadline_s or state.announced_late:
+        return []
+    question = forecast.known(state, spec, seen, ways, now, None)
+    announced = forecast.changed(state, spec, seen, question, question.options[0], now)
+    return [announced] if announced else []
+
+
+def _over(
+    leg: Leg, beats: list[Heartbeat], cause: str, reason: str, failed: Heartbeat | None = None
+) -> LegOver:
+    return LegOver(
+        leg=leg.number,
+        cause=cause,
+        reason=reason,
+        step=beats[0].step if beats else 0.0,
+        saved=max((beat.saved for beat in beats), default=0.0),
+        failures=failed.failures if failed and cause == "job_failed" else 0,
+        exit_code=failed.exit_code if failed else None,
+        tail=failed.tail if failed else "",
+    )

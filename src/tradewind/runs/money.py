@@ -1,0 +1,82 @@
+"""What a run has spent, and the most that it can come to. Micro-dollars; provider's clocks only.
+
+A budget is kept without anybody watching: each machine is told at its launch how long it may be up,
+so that all of them together cannot spend more. A machine that never comes up cannot obey, so a
+reserve is left for the time until a controller ends it; and one that was reported as ended may live
+on until it notices that it was replaced.
+"""
+
+from __future__ import annotations
+
+from tradewind.model.bill import bill
+from tradewind.model.run import Way
+from tradewind.model.timing import (
+    BEAT_S,
+    GRACE_S,
+    SHUTDOWN_S,
+    UNATTENDED_S,
+    UNREACHABLE_S,
+)
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import Rented, RunState
+
+_LIVING_ON_S = UNREACHABLE_S + 2 * BEAT_S + SHUTDOWN_S
+WEEK_S = 7 * 86_400
+
+
+def spent(state: RunState, seen: Seen, *, ended_only: bool = False) -> int:
+    """Until the provider's now; or only what will not change any more."""
+    return sum(
+        _so_far(state, seen, rented)
+        for rented in state.machines.values()
+        if rented.ended or not ended_only
+    )
+
+
+def countable(state: RunState, seen: Seen) -> bool:
+    """Whether every provider of a living machine has told its time: without it nobody knows what
+    the machine has cost by now."""
+    return all(
+        rented.ended or state.requests[rented.machine.leg].way.provider in seen.clocks
+        for rented in state.machines.values()
+    )
+
+
+def exposed(state: RunState, seen: Seen) -> int:
+    """The most that what was bought so far can come to, all of its legs being over."""
+    total = 0
+    for rented in state.machines.values():
+        way = state.requests[rented.machine.leg].way
+        total += _so_far(state, seen, rented)
+        if not rented.ended:
+            total += way.price * (UNATTENDED_S + GRACE_S) // 3600
+        elif seen.known_s(rented.at) < _LIVING_ON_S:
+            total += way.price * _LIVING_ON_S // 3600
+    for leg, at in state.doubts.items():
+        way = state.requests[leg].way
+        if seen.known_s(at) < way.facts.listing_lag_s + UNATTENDED_S:
+            total += reserve(way)
+    return total
+
+
+def reserve(way: Way) -> int:
+    """For machines that never come up: until a controller sees that."""
+    seconds = way.facts.boot_timeout_s + UNATTENDED_S + way.facts.billing_lead_s
+    return way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
+
+
+def hard_stop_s(way: Way, left: int | None, needed_s: float) -> int:
+    """How long machines may be up: twice what is expected, and never for more than is left."""
+    most = min(2 * needed_s + 3600, WEEK_S)
+    if left is not None and way.price:
+        most = min(most, left * 3600 // way.price_all - 2 * way.facts.billing_lead_s)
+    return max(int(most), 1)
+
+
+def _so_far(state: RunState, seen: Seen, rented: Rented) -> int:
+    machine = rented.machine
+    way = state.requests[machine.leg].way
+    end = machine.ended_s
+    if not rented.ended or end is None:
+        end = max(seen.clocks.get(way.provider, machine.launched_s), machine.launched_s)
+    return bill(way.price, end - machine.launched_s, way.facts.billing_step_s)

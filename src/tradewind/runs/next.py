@@ -1,0 +1,101 @@
+"""Between two legs: whether there is to be another, and which."""
+
+from __future__ import annotations
+
+from tradewind.model.event import Ended, Event, LegRequested
+from tradewind.model.run import Request, Spec, Way
+from tradewind.policy.base import Policy
+from tradewind.runs import forecast
+from tradewind.runs.leg import unwanted
+from tradewind.runs.money import countable, exposed, hard_stop_s, reserve, spent
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import RunState
+from tradewind.units import format_money
+
+TROUBLES = 8
+"""So many legs in a row that came to nothing are not bad luck."""
+LASTING = ("no_quota", "not_allowed", "not_found")
+LASTING_S = 3600.0
+"""Refusals for what will not change by itself are believed for so long."""
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 15.0, 300.0
+
+
+def after(
+    state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float, policy: Policy
+) -> list[Event]:
+    end = _end(state, spec, now)
+    if end:
+        return [end]
+    if spec.budget is not None and not countable(state, seen):
+        return []  # nothing is bought on a sum that may be wrong
+    left = None if spec.budget is None else spec.budget - exposed(state, seen)
+    usable, why = _usable(state, seen, ways)
+    affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
+    question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
+    choice = policy(question)
+    chosen = None if choice.option is None else question.options[choice.option]
+    announced = forecast.changed(state, spec, seen, question, chosen, now)
+    records: list[Event] = [announced] if announced else []
+    if not usable:
+        if all(_lasting(state, seen, way) for way in spec.ways):
+            records.append(Ended(outcome="failed", reason=f"nothing can be bought: {why}"))
+        return records
+    if not affordable:
+        return [*records, *_poor(state, spec, seen, usable)]
+    wait_s = min(_FIRST_WAIT_S * 2 ** (state.barren - 1), _LONGEST_WAIT_S) if state.barren else 0.0
+    if state.barren and seen.known_s(state.over_at) < wait_s:
+        return records
+    if chosen is None or chosen.way is None:
+        return records
+    number = len(state.requests) + 1
+    needed_s = chosen.start_s + question.work / chosen.rate
+    request = Request(
+        launch_id=f"{state.run_id}-{number}",
+        run_id=state.run_id,
+        leg=number,
+        way=chosen.way,
+        hard_stop_s=hard_stop_s(chosen.way, left, needed_s),
+    )
+    return [*records, LegRequested(request=request, reason=choice.reason)]
+
+
+def _end(state: RunState, spec: Spec, now: float) -> Ended | None:
+    asked = unwanted(state, spec, now)
+    if asked:
+        return Ended(outcome=asked[0], reason=asked[1])
+    if state.failures >= spec.tries:
+        why = f"the job has failed {state.failures} times without getting further"
+        return Ended(outcome="failed", reason=why)
+    if state.troubles >= TROUBLES:
+        why = f"{state.troubles} legs in a row came to nothing, the last by {state.over_cause}"
+        return Ended(outcome="failed", reason=why)
+    return None
+
+
+def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[Way, ...], str]:
+    usable = tuple(way for way in ways if not _lasting(state, seen, way))
+    return usable, ", ".join(sorted({r.kind for r in state.refusals if r.kind in LASTING}))
+
+
+def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
+    return any(
+        refusal.kind in LASTING
+        and (refusal.place, refusal.market) == (way.place, way.market)
+        and seen.known_s(refusal.at) < LASTING_S
+        for refusal in state.refusals
+    )
+
+
+def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> list[Event]:
+    """Not enough for any purchase: for good, or only until it is sure what the last ones cost."""
+    assert spec.budget is not None
+    least = min(reserve(way) for way in usable)
+    sure = spent(state, seen, ended_only=True)
+    if spec.budget - sure >= least:
+        return []  # by and by it becomes sure what the rest has cost
+    why = (
+        f"{format_money(sure, digits=2)} of {format_money(spec.budget, digits=2)} are spent, and"
+        f" {format_money(least, digits=2)} must be left when machines are bought, for the time"
+        " until it is sure that they obey"
+    )
+    return [Ended(outcome="out_of_budget", reason=why)]

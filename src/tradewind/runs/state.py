@@ -1,0 +1,99 @@
+"""What is known of a run from its journal alone. Commits are named by number: how long ago one was
+is for each observer to say."""
+
+from __future__ import annotations
+
+from copy import copy
+
+from msgspec import Struct
+
+from tradewind.model.run import Machine, Request, Spec
+
+
+class Leg(Struct, frozen=True):
+    """The stay that is under way."""
+
+    request: Request
+    requested_at: int
+    at: int
+    """The commit that brought it into its state."""
+    state: str = "requested"
+    unknown: bool = False
+    """Nobody learned what became of the purchase."""
+    machines: tuple[str, ...] = ()
+    """By rank."""
+    cause: str = ""
+    """Why it is to end, once it is."""
+
+    @property
+    def number(self) -> int:
+        return self.request.leg
+
+
+class Rented(Struct, frozen=True):
+    """A machine, for as long as it may cost something and after."""
+
+    machine: Machine
+    ended: bool
+    at: int
+    """The commit that last said something of it."""
+
+
+class Refusal(Struct, frozen=True):
+    """Of machines that could not be had, or were taken away."""
+
+    place: str
+    market: str
+    kind: str
+    at: int
+
+
+class RunState(Struct):
+    number: int = 0
+    """Of the last commit."""
+    run_id: str = ""
+    spec: Spec | None = None
+    phase: str = ""
+    leg: Leg | None = None
+    requests: dict[int, Request] = {}
+    """By leg."""
+    machines: dict[str, Rented] = {}
+    doubts: dict[int, int] = {}
+    """Legs that are over though nobody knows what became of their purchase, and since when."""
+    refusals: tuple[Refusal, ...] = ()
+    step: float = 0.0
+    saved: float = 0.0
+    """The newest checkpoint that was reported."""
+    ratio: float = 1.0
+    """Measured speed over estimated."""
+    failures: int = 0
+    """Of the job by itself, since it last got further."""
+    barren: int = 0
+    """Legs in a row that brought nothing."""
+    troubles: int = 0
+    """Those among them that were bought and came to nothing."""
+    over_at: int = 0
+    """The commit that ended the last leg."""
+    over_cause: str = ""
+    tail: str = ""
+    announced_late: bool = False
+    announced_over: bool = False
+    cancelled: str = ""
+    outcome: str = ""
+
+    def copy(self) -> RunState:
+        """To be folded further; `self` stays as it is."""
+        new = copy(self)
+        new.requests = self.requests.copy()
+        new.machines = self.machines.copy()
+        new.doubts = self.doubts.copy()
+        return new
+
+    @property
+    def live(self) -> bool:
+        return self.phase not in ("", "closed")
+
+    @property
+    def claimed(self) -> tuple[str, ...]:
+        """The machines that the present leg uses."""
+        return self.leg.machines if self.leg else ()

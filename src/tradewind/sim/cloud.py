@@ -1,0 +1,135 @@
+"""A cloud that sells machines, charges for every second, and does not always tell the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from tradewind.model.run import Facts, Listing, Machine, Request
+from tradewind.providers.base import OutcomeUnknown, Refused
+from tradewind.sim.scenario import Scenario
+from tradewind.sim.world import START_S, World
+
+if TYPE_CHECKING:
+    from tradewind.sim.machine import SimMachine
+
+REFUSALS = ("no_capacity", "no_capacity", "throttled", "no_quota")
+
+
+class Rental:
+    """The cloud's own record of a machine: what it charges for, and what it says."""
+
+    __slots__ = ("claimed_dead", "ended", "host", "listed_from", "machine", "said_ended", "way")
+
+    def __init__(self, machine: Machine, request: Request, listed_from: int) -> None:
+        self.machine = machine  # as it is really
+        self.way = request.way
+        self.ended: int | None = None  # the world's time
+        self.listed_from = listed_from
+        self.said_ended = 0  # from when on listings show the end
+        self.claimed_dead: tuple[int, int, Machine] | None = None
+        self.host: SimMachine | None = None
+
+
+class SimCloud:
+    def __init__(
+        self, world: World, scenario: Scenario, boot: Callable[[Rental, Request, int], None]
+    ) -> None:
+        self._world, self._scenario, self._boot = world, scenario, boot
+        self.rentals: dict[str, Rental] = {}
+        self._by_token: dict[str, list[Machine]] = {}
+        self.facts: Facts = scenario.spec.ways[0].facts
+
+    @property
+    def clock(self) -> int:
+        return self._world.now + self._scenario.cloud_skew_s
+
+    def list_machines(self) -> Listing:
+        now = self._world.now
+        shown = []
+        for rental in self.rentals.values():
+            if rental.listed_from > now:
+                continue
+            lie = rental.claimed_dead
+            if rental.ended is not None and rental.said_ended <= now:
+                shown.append(rental.machine)
+            elif lie and lie[0] <= now < lie[1]:
+                shown.append(lie[2])
+            elif rental.ended is not None:
+                shown.append(replace(rental.machine, ended_s=None))
+            else:
+                shown.append(rental.machine)
+        return Listing(at_s=self.clock, machines=tuple(shown))
+
+    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+        world, chances = self._world, self._scenario.chances
+        rng = world.rng
+        token = request.launch_id
+        if self.facts.tokens and token in self._by_token:
+            return self._by_token[token]
+        if self.noisy and rng.random() < chances.refuse:
+            kind = rng.choice(REFUSALS)
+            world.fault(kind)
+            raise Refused(kind, f"no machines ({kind})")
+        unknown = self.noisy and rng.random() < chances.unknown
+        if unknown and rng.random() < 0.5:
+            world.fault("launch lost on the way there")
+            raise OutcomeUnknown("the connection broke (sim: nothing was bought)")
+        machines = self._buy(request, after)
+        if unknown:
+            world.fault("launch lost on the way back")
+            raise OutcomeUnknown("the connection broke (sim: it was bought)")
+        return machines
+
+    def terminate(self, machine_ids: Sequence[str]) -> None:
+        for name in machine_ids:
+            rental = self.rentals.get(name)
+            if rental and rental.ended is None:
+                self.end(rental, "terminated")
+
+    def end(self, rental: Rental, why: str) -> None:
+        """It is no longer charged; listings may take a while to show it."""
+        world = self._world
+        rental.ended = world.now
+        rental.machine = replace(rental.machine, ended_s=self.clock)
+        lag = self.facts.listing_lag_s
+        rental.said_ended = world.now + (world.rng.randrange(lag + 1) if self.noisy else 0)
+        if world.telling:
+            world.tell(rental.machine.machine_id, f"is off: {why}")
+        if rental.host:
+            rental.host.off()
+
+    def charged(self, rental: Rental) -> int:
+        """Micro-dollars, reckoned apart from the product's own way."""
+        machine = rental.machine
+        end = self.clock if machine.ended_s is None else machine.ended_s
+        step = rental.way.facts.billing_step_s
+        begun = (max(end - machine.launched_s, 1) + step - 1) // step
+        return (rental.way.price * begun * step + 3599) // 3600
+
+    @property
+    def noisy(self) -> bool:
+        return self._world.now < self._scenario.quiet_s + START_S
+
+    def _buy(self, request: Request, after: int) -> list[Machine]:
+        world = self._world
+        lag = self.facts.listing_lag_s
+        listed_from = world.now + (world.rng.randrange(lag + 1) if self.noisy and lag else 0)
+        bought = []
+        for rank in range(request.way.nodes):
+            machine = Machine(
+                machine_id=f"m{len(self.rentals) + 1}",
+                launch_id=request.launch_id,
+                run_id=request.run_id,
+                leg=request.leg,
+                rank=rank,
+                launched_s=self.clock,
+            )
+            rental = Rental(machine, request, listed_from)
+            self.rentals[machine.machine_id] = rental
+            bought.append(machine)
+            self._boot(rental, request, after)
+        self._by_token[request.launch_id] = bought
+        return bought

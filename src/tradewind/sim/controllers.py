@@ -1,0 +1,169 @@
+"""Controllers that die at any step, stall at any step, and share the runs with others.
+
+Each drives the product's own generators; between any two steps everything else may happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tradewind.controller import Controller
+from tradewind.errors import BadFile, SourceFailed, TradewindError
+from tradewind.providers.base import (
+    LaunchMachines,
+    ListMachines,
+    OutcomeUnknown,
+    Refused,
+    TerminateMachines,
+)
+from tradewind.sim.cloud import SimCloud
+from tradewind.sim.referee import Referee
+from tradewind.sim.scenario import Scenario
+from tradewind.sim.store import SimStore
+from tradewind.sim.world import START_S, Violation, World
+
+Make = Callable[..., Controller]
+
+
+class SimController:
+    def __init__(
+        self,
+        world: World,
+        scenario: Scenario,
+        store: SimStore,
+        cloud: SimCloud,
+        referee: Referee,
+        make: Make,
+        number: int,
+    ) -> None:
+        self._world, self._scenario = world, scenario
+        self._store, self._cloud, self._referee = store, cloud, referee
+        self._make, self.number = make, number
+        self._skew_s = scenario.skews_s[number]
+        self._lives = 0
+        self._steps: Any = None
+        self._then: Callable[[Any], None] = self._passed
+        self._quiet = START_S + scenario.quiet_s
+        chances = scenario.chances
+        self._p_crash = chances.crash
+        self._p_stall = self._p_crash + chances.stall
+        self._p_store = self._p_stall + chances.store_fails
+        self._p_cloud = self._p_stall + chances.cloud_fails
+        self._p_any = max(self._p_store, self._p_cloud)
+        self._doers: dict[type, Callable[[Any], Any]] = {
+            ListMachines: lambda step: cloud.list_machines(),
+            LaunchMachines: lambda step: cloud.launch(step.request, step.after),
+            TerminateMachines: lambda step: cloud.terminate(step.machine_ids),
+        }
+        self._born()
+
+    def _born(self) -> None:
+        world, skew = self._world, self._skew_s
+        self._lives += 1
+        self.name = f"controller{self.number + 1}.{self._lives}"
+        self.controller = self._make(
+            self.name, ("cloud",), clock=lambda: world.now + skew, watch=lambda: world.now
+        )
+
+    def wake(self) -> None:
+        self.begin(self.controller.whole_pass(), self._passed)
+
+    def begin(self, steps: Any, then: Callable[[Any], None]) -> None:
+        self._steps, self._then = steps, then
+        self._advance(None, None)
+
+    def _advance(self, answer: Any, error: TradewindError | None) -> None:
+        world, rng, steps = self._world, self._world.rng, self._steps
+        while True:
+            try:
+                step = steps.send(answer) if error is None else steps.throw(error)
+            except StopIteration as done:
+                self._then(done.value)
+                return
+            except SourceFailed:
+                self._then([])
+                return
+            answer = error = None
+            if world.now < self._quiet:
+                r = rng.random()
+                if r < self._p_stall:
+                    if r < self._p_crash:
+                        self._crash(step)
+                    else:
+                        self._stall(step)
+                    return
+                if r < self._p_any:
+                    answer, error = self._maybe_fail(step, r)
+                    continue
+            answer, error = self._do(step)
+
+    def _do(self, step: Any) -> tuple[Any, TradewindError | None]:
+        doer = self._doers.get(type(step), self._store.perform)
+        try:
+            return doer(step), None
+        except TradewindError as error:
+            return None, error
+
+    def _crash(self, step: Any) -> None:
+        """Before the step is done, or after it and before anybody knows."""
+        world = self._world
+        world.crash_points += 1
+        after = world.rng.random() < 0.5
+        if after:
+            self._do(step)
+        world.fault("crash")
+        if world.telling:
+            world.tell(self.name, f"dies {'after' if after else 'before'} {_named(step)}")
+        self._steps.close()
+        self._born()
+        world.later(world.rng.randrange(5, 300), self.wake)
+
+    def _stall(self, step: Any) -> None:
+        world = self._world
+        world.fault("stall")
+        wait = world.rng.randrange(1, 6) if world.rng.random() < 0.9 else world.rng.randrange(300)
+        if world.rng.random() < 0.5:
+            answer, error = self._do(step)
+            world.later(wait, lambda: self._advance(answer, error))
+        else:
+            world.later(wait, lambda: self._advance(*self._do(step)))
+
+    def _maybe_fail(self, step: Any, r: float) -> tuple[Any, TradewindError | None]:
+        ours = type(step) in self._doers
+        if r >= (self._p_cloud if ours else self._p_store):
+            return self._do(step)
+        try:
+            if not ours:
+                return self._store.fail(step), None
+            self._world.fault(f"cloud fails {_named(step)}")
+            return None, self._cloud_fails(step)
+        except SourceFailed as error:
+            return None, error
+
+    def _cloud_fails(self, step: Any) -> TradewindError:
+        if self._world.rng.random() < 0.5:
+            return Refused("throttled", "slow down (sim)")
+        if not isinstance(step, ListMachines) and self._world.rng.random() < 0.5:
+            self._do(step)
+        return OutcomeUnknown("the connection broke (sim)")
+
+    def _passed(self, troubles: list[tuple[str, TradewindError]]) -> None:
+        for run_id, error in troubles or ():
+            if isinstance(error, BadFile):
+                raise Violation(f"{run_id} cannot go on: {error}")
+        for memory in self.controller.memory.runs.values():
+            state = memory.state
+            if state.leg:
+                self._referee.ticked(
+                    memory.run_id,
+                    state.announced_late,
+                    state.ratio,
+                    state.leg.number,
+                    state.leg.state == "running",
+                )
+        self._world.later(self._scenario.pass_s, self.wake)
+
+
+def _named(step: Any) -> str:
+    key = getattr(step, "key", getattr(step, "prefix", ""))
+    return f"{type(step).__name__} {key}".strip()

@@ -1,0 +1,132 @@
+"""`tradewind sim faults`: one seed, one run through everything that can go wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tradewind import clock
+from tradewind.controller import Controller
+from tradewind.model.run import Request
+from tradewind.sim import scenario as scenarios
+from tradewind.sim.cloud import Rental, SimCloud
+from tradewind.sim.controllers import Make, SimController
+from tradewind.sim.job import SimJob
+from tradewind.sim.machine import SimMachine
+from tradewind.sim.referee import ORPHAN_S, Referee
+from tradewind.sim.store import SimStore
+from tradewind.sim.world import START_S, Violation, World
+
+RUN = "run-1"
+_AFTER_QUIET_S = 4 * 3600
+
+
+class Outcome(Struct):
+    seed: int
+    violation: str
+    story: list[str]
+    outcome: str
+    faults: int
+    crash_points: int
+    kinds: dict[str, int]
+    objects: dict[str, bytes]
+
+
+class Simulation:
+    def __init__(self, seed: int, *, tell: bool, make: Make) -> None:
+        self.world = world = World(clock.generator(seed), tell=tell)
+        self.scenario = scenario = scenarios.of(world.rng)
+        self.referee = Referee(world, scenario)
+        self.store = SimStore(world, self.referee.created)
+        self.cloud = SimCloud(world, scenario, self._boot)
+        self.referee.cloud = self.cloud
+        self.controllers = [
+            SimController(world, scenario, self.store, self.cloud, self.referee, make, number)
+            for number in range(scenario.controllers)
+        ]
+        self._client = SimController(world, scenario, self.store, self.cloud, self.referee, make, 2)
+
+    def run(self) -> None:
+        world, scenario = self.world, self.scenario
+        if world.telling:
+            world.tell("scenario", str(scenario))
+        self._submit(True)
+        for number, controller in enumerate(self.controllers):
+            world.later(1 + 7 * number, controller.wake)
+        if scenario.cancel_at_s is not None:
+            world.later(scenario.cancel_at_s, self._cancel)
+        world.run(START_S + scenario.quiet_s + _AFTER_QUIET_S, self._done)
+        self.referee.final(ORPHAN_S)
+
+    def _submit(self, done: Any) -> None:
+        """Until it has worked: the user is asked to try again."""
+        if RUN not in self.referee.events:
+            steps = self._client.controller.submit(RUN, self.scenario.spec)
+            self._client.wake = lambda: self._client.begin(steps_again(), self._submit)  # type: ignore[method-assign]
+
+            def steps_again() -> Any:
+                return self._client.controller.submit(RUN, self.scenario.spec)
+
+            self.world.later(5, lambda: self._client.begin(steps, self._submit))
+
+    def _cancel(self) -> None:
+        self.referee.cancelled = True
+        self._try_cancel(False)
+
+    def _try_cancel(self, done: Any) -> None:
+        if done is True or RUN in self.referee.ended:
+            return
+
+        def again() -> None:
+            self._client.begin(
+                self._client.controller.cancel(RUN, "the user asked for it"), self._try_cancel
+            )
+
+        self._client.wake = again  # type: ignore[method-assign]
+        self.world.later(20, again)
+
+    def _done(self) -> bool:
+        """Nothing is left to happen: the run is closed, its marker gone, and no machine lives."""
+        return (
+            bool(self.referee.closed)
+            and len(self.referee.closed) == len(self.referee.events)
+            and f"live/{RUN}" not in self.store.objects
+            and not self.referee.open
+            and all(rental.ended is not None for rental in self.cloud.rentals.values())
+            and self.referee.balanced()
+        )
+
+    def _boot(self, rental: Rental, request: Request, after: int) -> None:
+        key = (request.run_id, request.leg)
+        job = self.referee.jobs.get(key)
+        if job is None:
+            rate = request.way.rate * self.scenario.true_rate
+            job = SimJob(self.scenario.spec, request.way.nodes, rate, self.scenario.fails_at)
+            self.referee.jobs[key] = job
+        rental.host = SimMachine(
+            self.world, self.scenario, self.store, self.cloud, self.referee, job, rental, request,
+            after,
+        )  # fmt: skip
+
+
+def simulate(seed: int, *, tell: bool = False, make: Make = Controller) -> Outcome:
+    simulation = Simulation(seed, tell=tell, make=make)
+    violation = ""
+    try:
+        simulation.run()
+    except Violation as found:
+        violation = str(found)
+        if tell:
+            simulation.world.tell("referee", f"VIOLATION: {violation}")
+    world = simulation.world
+    return Outcome(
+        seed,
+        violation,
+        world.story,
+        simulation.referee.ended.get(RUN, ""),
+        world.faults,
+        world.crash_points,
+        world.kinds,
+        simulation.store.objects,
+    )

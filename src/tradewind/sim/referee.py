@@ -1,0 +1,282 @@
+"""Knows what really happened, and stops the simulation when something never may.
+
+1. No machine is paid for by no run for longer than finding and ending it takes.
+2. No leg has two machines of one rank at work, and none works on past fencing.
+3. Every run ends, in the state that what happened to it calls for.
+4. A leg starts from the newest complete checkpoint of its line, all its machines from the same.
+5. The ledger equals what the cloud charged, to the micro-dollar.
+6. The budget is never exceeded by more than one billing step.
+7. A run that is late was announced as late; one that will be is, as soon as its speed is known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import json
+
+from tradewind.ledger.postings import postings
+from tradewind.model.event import (
+    Abandoned,
+    Closed,
+    Commit,
+    Ended,
+    Event,
+    Forecast,
+    LaunchRefused,
+    LegOver,
+    LegRequested,
+    MachineBack,
+    MachineEnded,
+    MachinesFound,
+)
+from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, UNATTENDED_S
+from tradewind.runs.fold import TROUBLES as TROUBLE_CAUSES
+from tradewind.runs.money import reserve
+from tradewind.runs.next import LASTING, TROUBLES
+from tradewind.sim.scenario import Scenario
+from tradewind.sim.world import Violation, World
+from tradewind.supervisor.decide import Me
+
+if TYPE_CHECKING:
+    from tradewind.sim.cloud import SimCloud
+    from tradewind.sim.job import SimJob
+
+_decode = json.Decoder(Commit).decode
+SKEW_S = 240
+FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.95) + 10
+"""A replaced machine has stopped by then: it reads its orders every beat, or fences itself."""
+
+
+ORPHAN_S = GRACE_S + UNATTENDED_S + 300
+UNSEEN_S = 150
+
+
+class Referee:
+    def __init__(self, world: World, scenario: Scenario) -> None:
+        self._world, self._scenario = world, scenario
+        self.cloud: SimCloud
+        self.events: dict[str, list[Event]] = {}
+        self.jobs: dict[tuple[str, int], SimJob] = {}
+        self._asked: dict[tuple[str, int], int] = {}  # leg → when it was recorded
+        self._over: dict[tuple[str, int], int] = {}  # leg → when that was recorded
+        self._working: dict[str, tuple[str, int, int]] = {}
+        self._checkpoints: dict[str, dict[tuple[int, int], int]] = {}  # (leg, step) → since when
+        self._resumed: dict[tuple[str, int], str] = {}
+        self.ended: dict[str, str] = {}
+        self.closed: set[str] = set()
+        self.open: set[str] = set()
+        """Machines that the journal believes alive."""
+        self.cancelled = False
+        self.submitted = False
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def created(self, key: str, data: bytes) -> None:
+        _, run_id, kind, *rest = key.split("/") if key[:5] == "runs/" else ("", "", "")
+        if kind == "journal":
+            self._committed(run_id, _decode(data))
+        elif kind == "checkpoints":
+            step = int(rest[1].removesuffix(".json"))
+            done = self._checkpoints.setdefault(run_id, {})
+            done[int(rest[0]), step] = self._world.now
+        elif kind == "legs":
+            self._chooses(run_id, int(rest[0]), data.decode())
+
+    def _committed(self, run_id: str, commit: Commit) -> None:
+        world = self._world
+        events = self.events.setdefault(run_id, [])
+        for event in commit.events:
+            events.append(event)
+            if world.telling:
+                world.tell(commit.writer, f"{run_id} {commit.number}: {_told(event)}")
+            if isinstance(event, LegRequested):
+                self._asked[run_id, event.request.leg] = world.now
+            elif isinstance(event, LegOver | LaunchRefused):
+                self._over[run_id, event.leg] = world.now
+            elif isinstance(event, MachinesFound):
+                self.open.update(m.machine_id for m in event.machines if m.ended_s is None)
+            elif isinstance(event, MachineEnded):
+                self.open.discard(event.machine.machine_id)
+            elif isinstance(event, MachineBack):
+                self.open.add(event.machine_id)
+            elif isinstance(event, Ended):
+                self._ends(run_id, event)
+            elif isinstance(event, Abandoned):
+                self.ended[run_id] = "abandoned"
+        if isinstance(events[-1], Closed | Abandoned):
+            self.closed.add(run_id)
+
+    def works(self, me: Me) -> None:
+        mine = (me.run_id, me.leg, me.rank)
+        for name, other in self._working.items():
+            if other == mine and name != me.machine_id:
+                raise Violation(
+                    f"machines {name} and {me.machine_id} both do the work of leg {me.leg}"
+                )
+        self._working[me.machine_id] = mine
+
+    def rests(self, name: str) -> None:
+        was = self._working.pop(name, None)
+        if was is None:
+            return
+        over = self._over.get(was[:2])
+        if over is not None and self._world.now - over > FENCED_S:
+            raise Violation(
+                f"machine {name} worked for {self._world.now - over} s after leg {was[1]} was over"
+            )
+
+    def resumes(self, me: Me) -> None:
+        chosen = me.resume or ""
+        first = self._resumed.setdefault((me.run_id, me.leg), chosen)
+        if first != chosen:
+            raise Violation(f"leg {me.leg} resumes from {first!r} and from {chosen!r}")
+        complete = self._checkpoints.get(me.run_id, {})
+        if chosen and (_checkpoint(chosen) not in complete or _checkpoint(chosen)[0] >= me.leg):
+            raise Violation(f"leg {me.leg} resumes from {chosen}, which was never completed")
+
+    # -- what must hold --------------------------------------------------------------------------
+
+    def _chooses(self, run_id: str, leg: int, chosen: str) -> None:
+        """Nothing newer of its line may be left out; what was just completed may be unseen."""
+        known = [
+            at
+            for at, since in self._checkpoints.get(run_id, {}).items()
+            if at[0] < leg and since < self._world.now - UNSEEN_S
+        ]
+        if known and (not chosen or _checkpoint(chosen) < max(known)):
+            raise Violation(f"leg {leg} leaves out the complete checkpoint {max(known)}")
+
+    def _ends(self, run_id: str, event: Event) -> None:
+        assert isinstance(event, Ended)
+        world, spec = self._world, self._scenario.spec
+        self.ended[run_id] = event.outcome
+        right = {
+            "succeeded": self._succeeded,
+            "failed": self._failed,
+            "cancelled": lambda run_id: self.cancelled,
+            "too_late": lambda run_id: (
+                spec.hard and spec.deadline_s is not None and world.now + SKEW_S >= spec.deadline_s
+            ),
+            "out_of_budget": self._poor,
+        }[event.outcome](run_id)
+        if not right:
+            raise Violation(f"{run_id} ended as {event.outcome} ({event.reason}), and was not")
+        late = spec.deadline_s is not None and world.now > spec.deadline_s + SKEW_S
+        if late and not any(isinstance(e, Forecast) and e.late for e in self.events[run_id]):
+            raise Violation(f"{run_id} is late and was never announced to be")
+
+    def _succeeded(self, run_id: str) -> bool:
+        return any(job.finished for (name, _), job in self.jobs.items() if name == run_id)
+
+    def _failed(self, run_id: str) -> bool:
+        events = self.events[run_id]
+        failures = sum(job.failures for (name, _), job in self.jobs.items() if name == run_id)
+        troubles = sum(isinstance(e, LegOver) and e.cause in TROUBLE_CAUSES for e in events)
+        refused = {e.leg for e in events if isinstance(e, LaunchRefused) and e.kind in LASTING}
+        shut = {
+            (e.request.way.place, e.request.way.market)
+            for e in events
+            if isinstance(e, LegRequested) and e.request.leg in refused
+        }
+        nothing_left = all((w.place, w.market) in shut for w in self._scenario.spec.ways)
+        return failures >= self._scenario.spec.tries or troubles >= TROUBLES or nothing_left
+
+    def _poor(self, run_id: str) -> bool:
+        spec = self._scenario.spec
+        assert spec.budget is not None
+        return spec.budget - self.charged(run_id) < max(reserve(way) for way in spec.ways)
+
+    def charged(self, run_id: str) -> int:
+        return sum(
+            self.cloud.charged(rental)
+            for rental in self.cloud.rentals.values()
+            if rental.machine.run_id == run_id
+        )
+
+    def ticked(self, run_id: str, announced: bool, ratio: float, leg: int, running: bool) -> None:
+        """After a controller has dealt with a run whose speed is known."""
+        spec, now = self._scenario.spec, self._world.now
+        job = self.jobs.get((run_id, leg))
+        if not running or spec.deadline_s is None or announced or job is None:
+            return
+        if abs(ratio - self._scenario.true_rate) > 0.001:
+            return
+        left_s = job.left_s
+        if left_s is not None and now + 0.95 * left_s > spec.deadline_s + SKEW_S + 120:
+            raise Violation(f"{run_id} will be late, and nobody says so")
+
+    def orphans(self, limit_s: int) -> None:
+        now = self._world.now
+        for rental in self.cloud.rentals.values():
+            machine = rental.machine
+            end = now if rental.ended is None else rental.ended
+            launched = machine.launched_s - self._scenario.cloud_skew_s
+            of = (machine.run_id, machine.leg)
+            if of not in self._asked:
+                raise Violation(f"machine {machine.machine_id} was bought for no recorded purchase")
+            free = self._over.get(of)
+            if free is None:
+                continue
+            if end - max(free, launched) > limit_s:
+                raise Violation(
+                    f"machine {machine.machine_id} was paid for {end - max(free, launched)} s"
+                    f" after leg {machine.leg} was over"
+                )
+
+    def balanced(self) -> bool:
+        """Whether the ledger equals the bill; a last correction may still be on its way."""
+        return all(
+            sum(posting.micros for posting in postings(events)) == self.charged(run_id)
+            for run_id, events in self.events.items()
+        )
+
+    def final(self, limit_s: int) -> None:
+        self.orphans(limit_s)
+        for name, rental in self.cloud.rentals.items():
+            if rental.ended is None:
+                raise Violation(f"machine {name} was left running")
+        for name in list(self._working):
+            self.rests(name)
+        for run_id, events in self.events.items():
+            if run_id not in self.ended:
+                raise Violation(f"{run_id} has not ended")
+            if run_id not in self.closed:
+                raise Violation(f"{run_id} was not closed")
+            charged = self.charged(run_id)
+            posted = postings(events)
+            if any(posting.seconds is None for posting in posted):
+                raise Violation(f"{run_id} is closed, and its ledger still has open machines")
+            if sum(p.micros for p in posted) != charged:
+                total = sum(p.micros for p in posted)
+                raise Violation(f"{run_id}: the ledger says {total}, the cloud {charged}")
+            self._budget(run_id, charged)
+
+    def _budget(self, run_id: str, charged: int) -> None:
+        spec = self._scenario.spec
+        if spec.budget is None:
+            return
+        step = max(
+            way.nodes * (way.price * way.facts.billing_step_s // 3600 + 1) for way in spec.ways
+        )
+        if charged > spec.budget + step:
+            raise Violation(f"{run_id} cost {charged}, more than its budget {spec.budget} + {step}")
+
+
+def _checkpoint(key: str) -> tuple[int, int]:
+    _, _, _, leg, name = key.split("/")
+    return int(leg), int(name.removesuffix(".json"))
+
+
+def _told(event: Event) -> str:
+    kind = type(event).__name__
+    if isinstance(event, LegRequested):
+        return f"{kind} {event.request.leg}: {event.reason}"
+    if isinstance(event, MachinesFound):
+        return f"{kind} {' '.join(m.machine_id for m in event.machines)}: {event.reason}"
+    fields = {
+        name: getattr(event, name)
+        for name in event.__struct_fields__
+        if name not in ("spec", "machine") and getattr(event, name) not in (None, "", 0)
+    }
+    return f"{kind} " + " ".join(f"{name}={value}" for name, value in fields.items())

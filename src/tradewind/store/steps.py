@@ -1,0 +1,58 @@
+"""What can be asked of a store, as values (see tradewind/steps.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from tradewind.store.base import Store
+
+
+class Get(Struct, frozen=True, gc=False):
+    key: str
+
+
+class GetMany(Struct, frozen=True):
+    keys: tuple[str, ...]
+
+
+class ListAfter(Struct, frozen=True, gc=False):
+    prefix: str
+    after: str = ""
+
+
+class Create(Struct, frozen=True, gc=False):
+    key: str
+    data: bytes
+
+
+class Replace(Struct, frozen=True, gc=False):
+    key: str
+    data: bytes
+
+
+class Delete(Struct, frozen=True, gc=False):
+    key: str
+
+
+def performer(store: Store) -> Callable[[Any], Any]:
+    """Does one step on this store, at once."""
+
+    def get_many(step: GetMany) -> list[bytes]:
+        return store.get_many(step.keys)
+
+    doers: dict[type, Callable[[Any], Any]] = {
+        Get: lambda step: store.get(step.key),
+        GetMany: get_many,
+        ListAfter: lambda step: store.list_after(step.prefix, step.after),
+        Create: lambda step: store.create(step.key, step.data),
+        Replace: lambda step: store.replace(step.key, step.data),
+        Delete: lambda step: store.delete(step.key),
+    }
+
+    def perform(step: Any) -> Any:
+        return doers[type(step)](step)
+
+    return perform

@@ -1,0 +1,1 @@
+"""Our process on each machine: fetches the job, starts it, watches it, reports."""

@@ -1,0 +1,89 @@
+"""A supervisor's exchange with the store, as generators of I/O steps.
+
+Checkpoints are `runs/<run-id>/checkpoints/<leg>/<step>.json`, each created when all of its parts
+are there. A leg continues from the greatest key of the legs before it: the newest leg that saved
+anything, however far an older one, replaced but alive, may have come since. All machines of a leg
+must agree, so the first to choose records it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from msgspec import json
+
+from tradewind import journal
+from tradewind.errors import SourceFailed
+from tradewind.model.event import Ended, LegDraining, LegOver, LegRequested
+from tradewind.model.run import Heartbeat
+from tradewind.steps import Steps
+from tradewind.store.steps import Create, Get, ListAfter, Replace
+from tradewind.supervisor.decide import Act, Job, Me, decide
+
+_encode = json.Encoder().encode
+
+
+def beat(me: Me, job: Job, uptime_s: float) -> Steps[list[Act]]:
+    """Learn, decide, report. What it decided is for the caller to carry out, at once."""
+    with suppress(SourceFailed):  # how long it has been unreachable is what decides
+        yield from orders(me)
+        if me.resume is None and not me.fenced:
+            yield from choose_resume(me)
+    acts = decide(me, job, uptime_s)
+    with suppress(SourceFailed):
+        yield from report(me, job, uptime_s)
+    return acts
+
+
+def orders(me: Me) -> Steps[None]:
+    """What the journal says about our leg that we do not know yet."""
+    for commit in (yield from journal.read_steps(me.run_id, me.read)):
+        me.read = commit.number
+        for event in commit.events:
+            if isinstance(event, LegOver) and event.leg == me.leg:
+                me.fenced = f"its leg is over: {event.reason}"
+            elif isinstance(event, LegRequested) and event.request.leg > me.leg:
+                me.fenced = me.fenced or "another leg has taken its place"
+            elif isinstance(event, Ended):
+                me.fenced = me.fenced or f"the run has ended: {event.reason}"
+            elif isinstance(event, LegDraining) and event.leg == me.leg:
+                me.draining = event.reason
+
+
+def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
+    beat = Heartbeat(
+        machine_id=me.machine_id,
+        leg=me.leg,
+        beat=me.beat + 1,
+        uptime_s=uptime_s,
+        doing=me.doing,
+        step=job.step,
+        rate=job.rate,
+        saved=job.saved,
+        failures=me.failures,
+        exit_code=job.exit_code,
+        trouble=job.trouble,
+        tail=job.tail,
+        notice=me.notice,
+        reason=me.reason,
+    )
+    me.beat += 1
+    yield Replace(f"runs/{me.run_id}/machines/{me.machine_id}/heartbeat.json", _encode(beat))
+    # From when it was sent: whoever sees it has seen it later.
+    me.reached_s = uptime_s
+
+
+def choose_resume(me: Me) -> Steps[None]:
+    folder = f"runs/{me.run_id}/checkpoints/"
+    keys: list[str] = yield ListAfter(folder)
+    mine = f"{folder}{me.leg:06d}/"
+    chosen = max((key for key in keys if key < mine), default="")
+    place = f"runs/{me.run_id}/legs/{me.leg:06d}/resume"
+    if (yield Create(place, chosen.encode())):
+        me.resume = chosen
+    else:
+        me.resume = (yield Get(place)).decode()
+
+
+def checkpoint_key(run_id: str, leg: int, step: int) -> str:
+    return f"runs/{run_id}/checkpoints/{leg:06d}/{step:020d}.json"

@@ -1,0 +1,162 @@
+"""What a supervisor does next. Pure: `decide(me, job, uptime_s)`.
+
+It counts by its machine's own uptime only. Its orders come from the run's journal: its leg is to be
+drained, or is over. When it cannot reach the store it cannot know, and stops by itself in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, SHUTDOWN_S, UNATTENDED_S, UNREACHABLE_S
+
+
+class Job(Struct, frozen=True):
+    """What is seen of the job's processes."""
+
+    state: str = "none"
+    """none, running, exited"""
+    step: float = 0.0
+    rate: float | None = None
+    saved: float = 0.0
+    """The newest complete checkpoint: what was resumed from, or later."""
+    exit_code: int | None = None
+    trouble: str = ""
+    """user or infrastructure, once it has exited badly"""
+    tail: str = ""
+
+
+@dataclass(slots=True)
+class Me:
+    """A supervisor's own knowledge: it starts with what its machine was given at the launch."""
+
+    machine_id: str
+    run_id: str
+    leg: int
+    rank: int
+    nodes: int
+    hard_stop_s: int
+    tries: int
+    read: int
+    """The last commit of the journal that was read."""
+    doing: str = "setup"
+    reason: str = ""
+    reached_s: float | None = None
+    """Uptime when the last heartbeat that arrived was sent; before the first, when it began."""
+    beat: int = 0
+    fenced: str = ""
+    """Why the leg is over; empty while it is not."""
+    draining: str = ""
+    notice: bool = False
+    resume: str | None = None
+    """The checkpoint to start from; "" for none; None until it is known."""
+    asked_to_save: bool = False
+    failures: int = 0
+    failed_at: float = -1.0
+    """What was saved when the job failed last."""
+    idle_since_s: float | None = None
+    shut_down: bool = False
+
+
+class Start(Struct, frozen=True):
+    reason: str
+
+
+class Save(Struct, frozen=True):
+    """Ask the job to save and to exit."""
+
+    reason: str
+
+
+class Stop(Struct, frozen=True):
+    """Kill whatever is left of the job."""
+
+    reason: str
+
+
+class ShutDown(Struct, frozen=True):
+    reason: str
+
+
+Act = Start | Save | Stop | ShutDown
+
+
+def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
+    """Changes `me.doing` and its like; what is returned is to be carried out in order."""
+    if me.reached_s is None:
+        me.reached_s = uptime_s
+    silent_s = uptime_s - me.reached_s
+    end = _end(me, uptime_s, silent_s)
+    if end:
+        me.shut_down, me.doing, me.reason = True, _final(me), end
+        return [Stop(end), ShutDown(end)]
+    if me.doing in ("stopped", "failed", "finished"):
+        if me.idle_since_s is None:
+            me.idle_since_s = uptime_s
+        elif uptime_s - me.idle_since_s >= UNATTENDED_S:
+            me.shut_down = True
+            return [ShutDown(f"it is done, and nobody came for {UNATTENDED_S} s")]
+        return []
+    if silent_s >= FENCE_S:
+        me.doing = "stopped"
+        me.reason = f"it could not reach the store for {silent_s:.0f} s"
+        return [Stop(me.reason)]
+    if job.state == "exited":
+        return _exited(me, job)
+    why = _save_why(me, uptime_s)
+    if why and job.state == "running" and not me.asked_to_save:
+        me.asked_to_save, me.doing, me.reason = True, "saving", why
+        return [Save(why)]
+    if why and job.state == "none":
+        me.doing, me.reason = "stopped", why
+        return []
+    if job.state == "none" and me.resume is not None:
+        me.doing = "working"
+        return [Start(f"from checkpoint {me.resume}" if me.resume else "from the beginning")]
+    return []
+
+
+def _end(me: Me, uptime_s: float, silent_s: float) -> str:
+    if me.fenced:
+        return me.fenced
+    if uptime_s >= me.hard_stop_s - SHUTDOWN_S - BEAT_S:
+        return f"it has been up for {uptime_s:.0f} s, all that it was given"
+    if silent_s >= UNREACHABLE_S:
+        return f"it could not reach the store for {silent_s:.0f} s"
+    return ""
+
+
+def _final(me: Me) -> str:
+    return me.doing if me.doing in ("failed", "finished") else "stopped"
+
+
+def _save_why(me: Me, uptime_s: float) -> str:
+    if me.notice:
+        return "the provider will take this machine"
+    if me.draining:
+        return me.draining
+    left_s = me.hard_stop_s - SHUTDOWN_S - BEAT_S - uptime_s
+    if left_s < DRAIN_S:
+        return f"its time is up in {left_s:.0f} s"
+    return ""
+
+
+def _exited(me: Me, job: Job) -> list[Act]:
+    if job.exit_code == 0:
+        me.doing, me.reason = "finished", "the job has ended well"
+        return []
+    if me.asked_to_save:
+        me.doing = "stopped"  # as it was asked to; its code tells nothing
+        return []
+    if job.trouble == "infrastructure":
+        me.doing, me.reason = "failed", "the machine, not the job, is to blame"
+        return []
+    me.failures = 1 if job.saved > me.failed_at else me.failures + 1
+    me.failed_at = job.saved
+    if me.nodes == 1 and me.failures < me.tries:
+        # In place: the machine is good, and nobody else has to start again.
+        return [Start(f"again, after exit code {job.exit_code}: {me.failures} of {me.tries} tries")]
+    me.doing, me.reason = "failed", f"the job has failed with exit code {job.exit_code}"
+    return []
