@@ -144,26 +144,26 @@ class Controller:
         return troubles
 
     def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
-        watch, state = self._watch(), memory.state
+        # Nothing is judged by time that passed after we looked: we may have been stopped since.
+        looked, state = sight.at, memory.state
         beats = {}
         for name in state.claimed:
             pulse = memory.pulses.get(name)
             if pulse and pulse.beat:
-                beats[name] = (pulse.beat, watch - pulse.changed)
+                beats[name] = (pulse.beat, pulse.silent_s)
         since = memory.since
 
         def known_s(number: int) -> float:
-            return watch - since.get(number, watch) if number else watch - memory.first_seen
+            return max(looked - since.get(number, looked), 0.0)
 
         def unclaimed_s(name: str) -> float:
-            return watch - self.memory.unclaimed.setdefault(name, watch)
+            return looked - self.memory.unclaimed.setdefault(name, looked)
 
         seen = Seen(
             run_id=memory.run_id,
             known_s=known_s,
             listed=sight.by_run.get(memory.run_id, _NOTHING),
             clocks=sight.clocks,
-            looked_s=watch - sight.at,
             beats=beats,
             unclaimed_s=unclaimed_s,
             wrote=wrote,
@@ -247,15 +247,18 @@ class Controller:
         claimed = memory.state.claimed
         if len(claimed) > 1 and all(name in memory.pulses for name in claimed):
             keys = tuple(beat_key(memory.run_id, name) for name in claimed)
-            for name, data in zip(claimed, (yield GetMany(keys)), strict=True):
-                memory.felt(name, data, self._watch())
+            asked = self._watch()
+            found: list[bytes] = yield GetMany(keys)
+            for name, data in zip(claimed, found, strict=True):
+                memory.felt(name, data, asked, self._watch())
             return
         for name in claimed:
+            asked = self._watch()
             try:
                 data = yield Get(beat_key(memory.run_id, name))
             except NotFound:
                 continue  # it has not come up yet
-            memory.felt(name, data, self._watch())
+            memory.felt(name, data, asked, self._watch())
 
     def _feel_new(self, memory: RunMemory) -> Steps[None]:
         if any(name not in memory.pulses for name in memory.state.claimed):

@@ -12,30 +12,36 @@ _decode = json.Decoder(Heartbeat).decode
 
 
 class Pulse:
-    """A machine's heartbeat, and when we saw it change: never what its own clock says."""
+    """A machine's heartbeat, when we saw it change, and when we looked last: never what its own
+    clock says, and never longer than we have looked."""
 
-    __slots__ = ("beat", "changed", "data")
+    __slots__ = ("beat", "changed", "data", "looked")
 
     def __init__(self) -> None:
         self.data = b""
         self.beat: Heartbeat | None = None
-        self.changed = 0.0
+        self.changed = self.looked = 0.0
+
+    @property
+    def silent_s(self) -> float:
+        return max(self.looked - self.changed, 0.0)
 
 
 class RunMemory:
-    __slots__ = ("first_seen", "pulses", "run_id", "since", "state")
+    __slots__ = ("pulses", "run_id", "since", "state")
 
     def __init__(self, run_id: str, watch: float) -> None:
         self.run_id = run_id
-        self.first_seen = watch
         self.state = RunState()
-        self.since: dict[int, float] = {}  # when we first read each commit
+        self.since: dict[int, float] = {0: watch}  # when we first saw the run, and each commit
         self.pulses: dict[str, Pulse] = {}
 
-    def felt(self, machine_id: str, data: bytes, watch: float) -> None:
+    def felt(self, machine_id: str, data: bytes, asked: float, watch: float) -> None:
+        """What was asked for at `asked` and came at `watch`."""
         pulse = self.pulses.get(machine_id)
         if pulse is None:
             pulse = self.pulses[machine_id] = Pulse()
+        pulse.looked = asked
         if data == pulse.data:
             return
         pulse.data, pulse.changed = data, watch

@@ -77,7 +77,7 @@ def _closing(state: RunState, seen: Seen) -> list[Event]:
         way = request.way
         if way.provider not in seen.clocks:
             return []
-        if seen.known_s(state.number) < max(way.facts.listing_lag_s, 1) + seen.looked_s:
+        if seen.known_s(state.number) < max(way.facts.listing_lag_s, 1):
             return []  # a purchase of unknown outcome may still come to light
     if any(not rented.ended for rented in state.machines.values()):
         return []

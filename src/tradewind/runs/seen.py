@@ -27,7 +27,6 @@ class Seen:
         known_s: Callable[[int], float],
         listed: dict[str, tuple[str, Machine]] | None = None,
         clocks: dict[str, int] | None = None,
-        looked_s: float = 0.0,
         beats: dict[str, tuple[Heartbeat, float]] | None = None,
         unclaimed_s: Callable[[str], float] = lambda machine_id: 0.0,
         wrote: frozenset[int] = frozenset(),
@@ -35,14 +34,12 @@ class Seen:
     ) -> None:
         self.run_id = run_id
         self.known_s = known_s
-        """For how long we have known a commit; 0 is the run itself."""
+        """For how long we had known a commit when we looked; 0 is the run itself."""
         self.listed = listed or {}
         """This run's machines, each with its provider, listed before the journal was read: every
         purchase that a listing shows, the journal shows too."""
         self.clocks = clocks or {}
         """Each provider's own, when it was listed; not there if it could not be."""
-        self.looked_s = looked_s
-        """How long ago the listings were made."""
         self.beats = beats or {}
         """Newest heartbeats, and for how long each has not changed; read after the listing."""
         self.unclaimed_s = unclaimed_s

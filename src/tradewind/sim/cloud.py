@@ -35,9 +35,14 @@ class Rental:
 
 class SimCloud:
     def __init__(
-        self, world: World, scenario: Scenario, boot: Callable[[Rental, Request, int], None]
+        self,
+        world: World,
+        scenario: Scenario,
+        buys: Callable[[Request], None],
+        boot: Callable[[Rental, Request, int], None],
     ) -> None:
-        self._world, self._scenario, self._boot = world, scenario, boot
+        self._world, self._scenario = world, scenario
+        self._buys, self._boot = buys, boot
         self.rentals: dict[str, Rental] = {}
         self._by_token: dict[str, list[Machine]] = {}
         self.facts: Facts = scenario.spec.ways[0].facts
@@ -66,6 +71,7 @@ class SimCloud:
     def launch(self, request: Request, after: int) -> Sequence[Machine]:
         world, chances = self._world, self._scenario.chances
         rng = world.rng
+        self._buys(request)
         token = request.launch_id
         if self.facts.tokens and token in self._by_token:
             return self._by_token[token]

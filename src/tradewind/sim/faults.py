@@ -38,8 +38,8 @@ class Simulation:
         self.world = world = World(clock.generator(seed), tell=tell)
         self.scenario = scenario = scenarios.of(world.rng)
         self.referee = Referee(world, scenario)
-        self.store = SimStore(world, self.referee.created)
-        self.cloud = SimCloud(world, scenario, self._boot)
+        self.store = SimStore(world, self.referee.created, self.referee.replaced)
+        self.cloud = SimCloud(world, scenario, self.referee.buys, self._boot)
         self.referee.cloud = self.cloud
         self.controllers = [
             SimController(world, scenario, self.store, self.cloud, self.referee, make, number)

@@ -30,7 +30,8 @@ from tradewind.model.event import (
     MachineEnded,
     MachinesFound,
 )
-from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, UNATTENDED_S
+from tradewind.model.run import Machine, Request
+from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
 from tradewind.runs.fold import TROUBLES as TROUBLE_CAUSES
 from tradewind.runs.money import reserve
 from tradewind.runs.next import LASTING, TROUBLES
@@ -58,7 +59,9 @@ class Referee:
         self.cloud: SimCloud
         self.events: dict[str, list[Event]] = {}
         self.jobs: dict[tuple[str, int], SimJob] = {}
-        self._asked: dict[tuple[str, int], int] = {}  # leg → when it was recorded
+        self._requests: dict[tuple[str, int], Request] = {}
+        self._found: dict[str, tuple[str, int]] = {}
+        self._beaten: dict[str, int] = {}
         self._over: dict[tuple[str, int], int] = {}  # leg → when that was recorded
         self._working: dict[str, tuple[str, int, int]] = {}
         self._checkpoints: dict[str, dict[tuple[int, int], int]] = {}  # (leg, step) → since when
@@ -91,11 +94,16 @@ class Referee:
             if world.telling:
                 world.tell(commit.writer, f"{run_id} {commit.number}: {_told(event)}")
             if isinstance(event, LegRequested):
-                self._asked[run_id, event.request.leg] = world.now
+                self._requests[run_id, event.request.leg] = event.request
             elif isinstance(event, LegOver | LaunchRefused):
                 self._over[run_id, event.leg] = world.now
+                if isinstance(event, LegOver):
+                    self._gives_up(run_id, event)
             elif isinstance(event, MachinesFound):
-                self.open.update(m.machine_id for m in event.machines if m.ended_s is None)
+                for machine in event.machines:
+                    self._finds(run_id, machine)
+                    if machine.ended_s is None:
+                        self.open.add(machine.machine_id)
             elif isinstance(event, MachineEnded):
                 self.open.discard(event.machine.machine_id)
             elif isinstance(event, MachineBack):
@@ -106,6 +114,35 @@ class Referee:
                 self.ended[run_id] = "abandoned"
         if isinstance(events[-1], Closed | Abandoned):
             self.closed.add(run_id)
+
+    def buys(self, request: Request) -> None:
+        """Before the cloud sells anything."""
+        if self._requests.get((request.run_id, request.leg)) != request:
+            raise Violation(f"leg {request.leg} is bought before the purchase is recorded")
+
+    def replaced(self, key: str) -> None:
+        """A heartbeat has come to the store."""
+        self._beaten[key.split("/")[3]] = self._world.now
+
+    def _gives_up(self, run_id: str, event: LegOver) -> None:
+        """Silence must have been as long as it has to be, by the world's clock too."""
+        mine = [
+            machine
+            for machine, (of_run, leg) in self._found.items()
+            if (of_run, leg) == (run_id, event.leg)
+        ]
+        if event.cause == "lost":
+            silent = max(self._world.now - self._beaten.get(name, 0) for name in mine)
+            if silent < LOST_S - 5:
+                raise Violation(f"leg {event.leg} is given up after {silent} s of silence")
+
+    def _finds(self, run_id: str, machine: Machine) -> None:
+        request = self._requests.get((run_id, machine.leg))
+        if request is None or machine.launch_id != request.launch_id:
+            raise Violation(f"{machine.machine_id} is taken for a machine of leg {machine.leg}")
+        if sum(r.launch_id == machine.launch_id for r in self._requests.values()) > 1:
+            raise Violation(f"the launch id {machine.launch_id} stands for two purchases")
+        self._found[machine.machine_id] = (run_id, machine.leg)
 
     def works(self, me: Me) -> None:
         mine = (me.run_id, me.leg, me.rank)
@@ -213,8 +250,6 @@ class Referee:
             end = now if rental.ended is None else rental.ended
             launched = machine.launched_s - self._scenario.cloud_skew_s
             of = (machine.run_id, machine.leg)
-            if of not in self._asked:
-                raise Violation(f"machine {machine.machine_id} was bought for no recorded purchase")
             free = self._over.get(of)
             if free is None:
                 continue

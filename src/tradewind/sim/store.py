@@ -17,9 +17,14 @@ class SimStore:
     """As MemoryStore, for steps only and without checking keys, which would take half of the time.
     Tells `on_create` of every object that really came to be."""
 
-    def __init__(self, world: World, on_create: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self,
+        world: World,
+        on_create: Callable[[str, bytes], None],
+        on_replace: Callable[[str], None],
+    ) -> None:
         self._world = world
-        self._on_create = on_create
+        self._on_create, self._on_replace = on_create, on_replace
         self.objects: dict[str, bytes] = {}
         self._keys: list[str] = []  # sorted
         self._doers: dict[type, Callable[[Any], Any]] = {
@@ -60,6 +65,7 @@ class SimStore:
         if step.key not in self.objects:
             insort(self._keys, step.key)
         self.objects[step.key] = step.data
+        self._on_replace(step.key)
 
     def _delete(self, step: Delete) -> None:
         if self.objects.pop(step.key, None) is not None:
