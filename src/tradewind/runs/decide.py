@@ -10,11 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
-from tradewind.model.event import Abandoned, Closed, Event, MachineBack, MachineEnded, MachinesFound
+from tradewind.model.event import (
+    Abandoned,
+    Closed,
+    Ended,
+    Event,
+    Forecast,
+    MachineBack,
+    MachineEnded,
+    MachinesFound,
+)
 from tradewind.model.run import Machine, Way
 from tradewind.model.timing import GRACE_S
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
+from tradewind.runs import forecast
 from tradewind.runs.leg import during
 from tradewind.runs.next import after
 from tradewind.runs.seen import Seen
@@ -42,9 +52,17 @@ def decide(
         # Not just forgotten: were it still submitted after all, nobody would look at it.
         why = f"it was begun and not submitted for {GRACE_S} s"
         records = [Abandoned(run_id=seen.run_id, reason=why)]
-    if records:
-        return [Record(event) for event in records]
-    return _doings(state, seen)
+    if not records:
+        return _doings(state, seen)
+    if isinstance(records[-1], Ended) and state.spec:
+        # A run that ends past its deadline says so, even if nobody was there to foresee it.
+        late = forecast.too_late(state, state.spec, seen, now)
+        records = [late, *records] if late and not _has(records, Forecast) else records
+    return [Record(event) for event in records]
+
+
+def _has(records: list[Event], kind: type) -> bool:
+    return any(isinstance(event, kind) for event in records)
 
 
 def _told(state: RunState, seen: Seen) -> list[Event]:

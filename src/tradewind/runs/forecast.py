@@ -75,6 +75,19 @@ def changed(
     )
 
 
+def too_late(state: RunState, spec: Spec, seen: Seen, now: float) -> Forecast | None:
+    """For a run that ends, if that is past its deadline and nobody has said so."""
+    if spec.deadline_s is None or now <= spec.deadline_s or state.announced_late:
+        return None
+    return Forecast(
+        late=True,
+        over_budget=state.announced_over,
+        finish_s=now,
+        cost=spent(state, seen),
+        reason=f"the deadline was {format_hours((now - spec.deadline_s) / 3600)} ago",
+    )
+
+
 def _over(deadline_s: float | None, now: float, left_s: float, before: bool) -> bool:
     if deadline_s is None:
         return False

@@ -33,10 +33,9 @@ def during(
         return _requested(state, spec, leg, seen, now)
     over = _finished(leg, beats) or _broken(state, leg, seen, beats)
     if over:
-        late = _late_now(state, spec, seen, ways, now)
-        return late + over if over[-1].__class__ is Ended else over
+        return over
     if leg.state == "booting":
-        return _booting(spec, leg, seen, beats, now, state)
+        return _booting(state, spec, leg, seen, now, beats)
     if leg.state == "draining":
         if all(beat.doing in ("stopped", "finished") for beat in beats):
             return [_over(leg, beats, leg.cause, "it has stopped, as it was asked to")]
@@ -77,7 +76,7 @@ def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) ->
 
 
 def _booting(
-    spec: Spec, leg: Leg, seen: Seen, beats: list[Heartbeat], now: float, state: RunState
+    state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float, beats: list[Heartbeat]
 ) -> list[Event]:
     asked = unwanted(state, spec, now)
     if asked and any(beat.doing == "working" for beat in beats):
@@ -91,7 +90,7 @@ def _booting(
         silent = len(leg.machines) - len(beats)
         why = f"{silent} of {len(leg.machines)} machines did not report within {limit} s"
         return [_over(leg, beats, "boot_timeout", why)]
-    return []
+    return _announced(state, spec, seen, now)
 
 
 def _finished(leg: Leg, beats: list[Heartbeat]) -> list[Event]:
@@ -136,14 +135,7 @@ def _running(
     progress = _progress(state, leg, beats)
     if progress:
         records.append(progress)
-    if spec.budget is not None and not countable(state, seen):
-        spec = replace(spec, budget=None)  # for now: what is not known is not judged
-    budget = None if spec.budget is None else spec.budget - spent(state, seen)
-    if spec.deadline_s is not None or spec.budget is not None:
-        held = forecast.known(state, spec, seen, (), now, budget)
-        announced = forecast.changed(state, spec, seen, held, held.options[0], now)
-        if announced:
-            records.append(announced)
+    records += _announced(state, spec, seen, now)
     asked = unwanted(state, spec, now)
     if asked:
         return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
@@ -152,10 +144,23 @@ def _running(
             why = f"the provider will take machine {beat.machine_id}"
             return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
     if seen.known_s(leg.at) >= STAY_S and beats and beats[0].rate:
+        budget = None
+        if spec.budget is not None and countable(state, seen):
+            budget = spec.budget - spent(state, seen)
         choice = policy(forecast.known(state, spec, seen, ways, now, budget))
         if choice.option not in (0, None):
             records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
     return records
+
+
+def _announced(state: RunState, spec: Spec, seen: Seen, now: float) -> list[Event]:
+    if spec.budget is not None and not countable(state, seen):
+        spec = replace(spec, budget=None)  # what is not known is not judged
+    if spec.deadline_s is None and spec.budget is None:
+        return []
+    held = forecast.known(state, spec, seen, (), now, None)
+    announced = forecast.changed(state, spec, seen, held, held.options[0], now)
+    return [announced] if announced else []
 
 
 def _progress(state: RunState, leg: Leg, beats: list[Heartbeat]) -> Progress | None:
@@ -168,17 +173,6 @@ def _progress(state: RunState, leg: Leg, beats: list[Heartbeat]) -> Progress | N
     if saved <= state.saved and abs(ratio - state.ratio) <= _NEWS * state.ratio:
         return None
     return Progress(leg=leg.number, step=first.step, saved=saved, rate=first.rate)
-
-
-def _late_now(
-    state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float
-) -> list[Event]:
-    """A run that ends past its deadline says so, even if nobody was there to foresee it."""
-    if spec.deadline_s is None or now <= spec.deadline_s or state.announced_late:
-        return []
-    question = forecast.known(state, spec, seen, ways, now, None)
-    announced = forecast.changed(state, spec, seen, question, question.options[0], now)
-    return [announced] if announced else []
 
 
 def _over(

@@ -14,6 +14,7 @@ from tradewind.sim.world import START_S, World
 
 if TYPE_CHECKING:
     from tradewind.sim.machine import SimMachine
+    from tradewind.sim.referee import Referee
 
 REFUSALS = ("no_capacity", "no_capacity", "throttled", "no_quota")
 
@@ -38,11 +39,11 @@ class SimCloud:
         self,
         world: World,
         scenario: Scenario,
-        buys: Callable[[Request], None],
+        referee: Referee,
         boot: Callable[[Rental, Request, int], None],
     ) -> None:
         self._world, self._scenario = world, scenario
-        self._buys, self._boot = buys, boot
+        self._referee, self._boot = referee, boot
         self.rentals: dict[str, Rental] = {}
         self._by_token: dict[str, list[Machine]] = {}
         self.facts: Facts = scenario.spec.ways[0].facts
@@ -71,7 +72,7 @@ class SimCloud:
     def launch(self, request: Request, after: int) -> Sequence[Machine]:
         world, chances = self._world, self._scenario.chances
         rng = world.rng
-        self._buys(request)
+        self._referee.buys(request)
         token = request.launch_id
         if self.facts.tokens and token in self._by_token:
             return self._by_token[token]
@@ -121,6 +122,7 @@ class SimCloud:
 
     def _buy(self, request: Request, after: int) -> list[Machine]:
         world = self._world
+        self._referee.sells(request)
         lag = self.facts.listing_lag_s
         listed_from = world.now + (world.rng.randrange(lag + 1) if self.noisy and lag else 0)
         bought = []

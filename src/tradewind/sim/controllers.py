@@ -83,6 +83,8 @@ class SimController:
             except SourceFailed:
                 self._then([])
                 return
+            except BadFile as bad:
+                raise Violation(f"{self.name} cannot go on: {bad}") from None
             answer = error = None
             if world.now < self._quiet:
                 r = rng.random()

@@ -39,7 +39,7 @@ class Simulation:
         self.scenario = scenario = scenarios.of(world.rng)
         self.referee = Referee(world, scenario)
         self.store = SimStore(world, self.referee.created, self.referee.replaced)
-        self.cloud = SimCloud(world, scenario, self.referee.buys, self._boot)
+        self.cloud = SimCloud(world, scenario, self.referee, self._boot)
         self.referee.cloud = self.cloud
         self.controllers = [
             SimController(world, scenario, self.store, self.cloud, self.referee, make, number)

@@ -60,6 +60,7 @@ class Referee:
         self.events: dict[str, list[Event]] = {}
         self.jobs: dict[tuple[str, int], SimJob] = {}
         self._requests: dict[tuple[str, int], Request] = {}
+        self._sold: set[tuple[str, int]] = set()
         self._found: dict[str, tuple[str, int]] = {}
         self._beaten: dict[str, int] = {}
         self._over: dict[tuple[str, int], int] = {}  # leg → when that was recorded
@@ -119,6 +120,12 @@ class Referee:
         """Before the cloud sells anything."""
         if self._requests.get((request.run_id, request.leg)) != request:
             raise Violation(f"leg {request.leg} is bought before the purchase is recorded")
+
+    def sells(self, request: Request) -> None:
+        """The cloud has sold what was asked for, whether anybody hears of it or not."""
+        if (request.run_id, request.leg) in self._sold:
+            raise Violation(f"leg {request.leg} has two sets of machines")
+        self._sold.add((request.run_id, request.leg))
 
     def replaced(self, key: str) -> None:
         """A heartbeat has come to the store."""

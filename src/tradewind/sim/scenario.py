@@ -58,7 +58,8 @@ class Scenario(Struct, frozen=True):
 
 def of(seed_rng: Random) -> Scenario:
     rng = seed_rng
-    work = rng.choice((600, 900, 1500))
+    # Most are short, so that many can be tried; some are long enough to use up a budget.
+    work = rng.choice((240, 420, 900)) if rng.random() < 0.95 else 4500
     tokens = rng.random() < 0.5
     facts = Facts(
         boot_timeout_s=rng.choice((300, 420)),
@@ -76,8 +77,8 @@ def of(seed_rng: Random) -> Scenario:
         hard = rng.random() < 0.3
     budget = None
     if rng.random() < 0.4:
-        hours = (work * rng.choice((0.7, 1.5, 3.0)) + 1500) / 3600
-        budget = int(ways[0].price_all * hours)
+        hours = (work * rng.choice((0.2, 0.8, 1.5, 3.0)) + 1500) / 3600
+        budget = int(rng.choice((ways[0], ways[-1])).price_all * hours)
     level = rng.choice((0.0, 0.3, 1.0, 1.0, 2.0))
     return Scenario(
         Spec(
@@ -88,16 +89,16 @@ def of(seed_rng: Random) -> Scenario:
             hard=hard,
             budget=budget,
             tries=rng.choice((1, 3)),
-            checkpoint_every_s=rng.choice((120, 300)),
+            checkpoint_every_s=rng.choice((60, 150)),
         ),
         rng.choice((0.6, 0.95, 1.0, 1.0, 1.2)),
         work * rng.random() if rng.random() < 0.15 else None,
         1 if rng.random() < 0.35 else 2,
-        rng.choice((45, 60, 90)),
+        rng.choice((60, 90, 120)),
         tuple(rng.randrange(-240, 241) if rng.random() < 0.5 else 0 for _ in range(3)),
         rng.randrange(-600, 601) if rng.random() < 0.5 else 0,
-        rng.randrange(60, 2400) if rng.random() < 0.1 else None,
-        rng.choice((1800, 3600, 5400)),
+        rng.randrange(60, 1200) if rng.random() < 0.1 else None,
+        rng.choice((1200, 2400, 5400)),
         Chances(
             store_fails=0.02 * level,
             cloud_fails=0.04 * level,

@@ -29,7 +29,7 @@ class SimStore:
         self._keys: list[str] = []  # sorted
         self._doers: dict[type, Callable[[Any], Any]] = {
             Get: self._get,
-            GetMany: lambda step: [self.objects[key] for key in step.keys],
+            GetMany: lambda step: [self._get(Get(key)) for key in step.keys],
             ListAfter: self._list_after,
             Create: self._create,
             Replace: self._replace,

@@ -1,0 +1,108 @@
+"""Controllers that break the protocol on purpose, one rule each: each must be caught."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from tradewind.controller import Controller
+from tradewind.controller.controller import Sight
+from tradewind.controller.memory import RunMemory
+from tradewind.errors import SourceFailed
+from tradewind.model.action import Action, Launch, Terminate
+from tradewind.model.event import Event, Forecast, LegRequested, MachinesFound
+from tradewind.providers.base import LaunchMachines
+from tradewind.runs.state import RunState
+from tradewind.steps import Steps
+from tradewind.store.steps import Delete
+
+
+class ActsBeforeRecording(Controller):
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        for event in events:
+            if isinstance(event, LegRequested):
+                try:
+                    yield LaunchMachines(event.request, memory.state.number + 1)
+                except SourceFailed:
+                    continue
+        return (yield from super()._record(memory, events))
+
+
+class SkipsTheListing(Controller):
+    """Buys whatever is recorded and has no answer, without looking whether it was bought."""
+
+    def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
+        actions = super()._decide(memory, sight, wrote)
+        leg = memory.state.leg
+        waits = leg and leg.state == "requested" and not leg.machines
+        if not actions and leg and waits:
+            return [Launch(leg.request, "it was recorded")]
+        return actions
+
+    def _launch(self, memory: RunMemory, action: Launch) -> Steps[None]:
+        leg = memory.state.leg
+        assert leg is not None
+        try:
+            bought = yield LaunchMachines(action.request, leg.requested_at)
+        except SourceFailed:
+            return
+        yield from self._came(memory, MachinesFound(machines=tuple(bought), reason="bought"))
+
+
+class SkipsTheSweeper(Controller):
+    def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
+        kept = [action for action in actions if not isinstance(action, Terminate)]
+        yield from super()._perform(memory, kept)
+
+
+class ReusesTheToken(Controller):
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        same: list[Event] = []
+        for event in events:
+            if isinstance(event, LegRequested):
+                request = replace(event.request, launch_id=event.request.run_id)
+                event = replace(event, request=request)
+            same.append(event)
+        return (yield from super()._record(memory, same))
+
+
+class TrustsAForeignClock(Controller):
+    """Takes a heartbeat's age from the machine's uptime and the provider's launch time."""
+
+    def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
+        for name in memory.state.claimed:
+            pulse = memory.pulses.get(name)
+            if pulse and pulse.beat:
+                launched = memory.state.machines[name].machine.launched_s
+                sent = launched + pulse.beat.uptime_s
+                pulse.looked, pulse.changed = self._clock(), sent
+        return super()._decide(memory, sight, wrote)
+
+
+class PrunesTheJournal(Controller):
+    def tick(self, run_id: str, sight: Sight) -> Steps[RunState]:
+        state = yield from super().tick(run_id, sight)
+        for number in range(1, state.number):
+            yield Delete(f"runs/{run_id}/journal/{number:020d}.json")
+        return state
+
+
+class NeverAnnounces(Controller):
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        kept = [event for event in events if not isinstance(event, Forecast)]
+        if not kept:
+            return False
+        return (yield from super()._record(memory, kept))
+
+
+class SpendsFreely(Controller):
+    """Gives every machine a week, whatever the budget."""
+
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        generous: list[Event] = []
+        for event in events:
+            if isinstance(event, LegRequested):
+                event = replace(event, request=replace(event.request, hard_stop_s=604_800))
+            generous.append(event)
+        return (yield from super()._record(memory, generous))
