@@ -26,11 +26,11 @@ from functools import lru_cache
 from msgspec import DecodeError, ValidationError, json
 
 from tradewind import steps
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.errors import BadFile, InvalidValue
 from tradewind.model.event import FORMAT, Commit, Event
 from tradewind.steps import Steps
 from tradewind.store.base import Store, check_key
-from tradewind.store.steps import Create, Get, GetMany, ListAfter, performer
+from tradewind.store.steps import Create, Find, Get, GetMany, ListAfter, performer
 
 __all__ = ["FORMAT", "Commit", "append", "bind", "read"]
 
@@ -82,10 +82,10 @@ def read_steps(run_id: str, after: int = 0) -> Steps[list[Commit]]:
         # a listing.
         for number in range(after + 1, after + 1 + _ONE_BY_ONE):
             key = _key(run_id, number)
-            try:
-                bound.append(_decoded((yield Get(key)), number, key))
-            except NotFound:
+            data: bytes | None = yield Find(key)
+            if data is None:
                 return bound
+            bound.append(_decoded(data, number, key))
     else:
         bound = yield from _volumes(run_id)
     after += len(bound)
@@ -138,14 +138,14 @@ def _filled(run_id: str, after: int, commits: list[Commit]) -> Steps[list[Commit
         commit = by_number.get(number)
         if commit is None:
             key = _key(run_id, number)
-            try:
-                commit = _decoded((yield Get(key)), number, key)
-            except NotFound:
+            data: bytes | None = yield Find(key)
+            if data is None:
                 raise BadFile(
                     f"{key} is missing in the store, though there are later commits",
                     hint="restore it from a backup or a version of the bucket; without it nobody"
                     " knows what the run has rented",
-                ) from None
+                )
+            commit = _decoded(data, number, key)
         whole.append(commit)
     return whole
 

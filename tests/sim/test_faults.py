@@ -9,9 +9,14 @@ import pytest
 
 from tests.sim import broken
 from tradewind.controller import Controller
+from tradewind.ledger.postings import Posting, postings
+from tradewind.model.event import Event, MachineBack, MachineEnded
 from tradewind.sim.faults import simulate
+from tradewind.steps import Steps
+from tradewind.store.steps import Create, ListAfter
+from tradewind.supervisor.decide import Me
 
-FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "2000"))
+FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "3000"))
 
 
 def digest(seed: int) -> str:
@@ -61,6 +66,24 @@ def test_fresh_seeds_keep_every_promise() -> None:
     assert {"succeeded", "failed", "cancelled", "out_of_budget", "too_late"} <= outcomes
 
 
+def test_a_crash_before_and_after_every_step() -> None:
+    """Of runs in which nothing else goes wrong: of every outcome, with one machine and several."""
+    calm: dict[str, int] = {}
+    for seed in range(600):
+        if not simulate(seed).faults:
+            calm.setdefault(simulate(seed).outcome, seed)
+    assert len(calm) >= 4
+    tried = 0
+    for seed in calm.values():
+        for step in range(1, simulate(seed).steps + 1):
+            for crash_at in (step, -step):
+                outcome = simulate(seed, crash_at=crash_at)
+                assert not outcome.violation, (seed, crash_at)
+                assert outcome.crash_points == 1
+                tried += 1
+    assert tried > 200
+
+
 @pytest.mark.parametrize(
     ("protocol", "words"),
     [
@@ -83,3 +106,54 @@ def test_a_broken_protocol_is_caught(protocol: type[Controller], words: str) -> 
             if any(word in outcome.violation for word in words.split("|")):
                 break
     assert any(word in why for why in found.values() for word in words.split("|")), found
+
+
+def caught(words: str) -> bool:
+    return any(words in simulate(seed).violation for seed in range(400))
+
+
+def test_a_supervisor_that_ignores_its_orders_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deaf(me: Me) -> Steps[None]:
+        yield ListAfter("live/")
+
+    monkeypatch.setattr("tradewind.supervisor.beat.orders", deaf)
+    assert caught("s after leg")
+
+
+def test_a_leg_that_starts_anew_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(me: Me) -> Steps[None]:
+        if (yield Create(f"runs/{me.run_id}/legs/{me.leg:06d}/resume", b"")):
+            me.resume = ""
+
+    monkeypatch.setattr("tradewind.supervisor.beat.choose_resume", forgetful)
+    assert caught("leaves out the complete checkpoint")
+
+
+def test_machines_that_resume_from_different_checkpoints_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def at_odds(me: Me) -> Steps[None]:
+        keys = yield ListAfter(f"runs/{me.run_id}/checkpoints/")
+        me.resume = max(keys, default="") if me.rank == 0 else ""
+
+    monkeypatch.setattr("tradewind.supervisor.beat.choose_resume", at_odds)
+    assert caught("and from")
+
+
+def test_a_ledger_that_believes_the_first_report_is_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hasty(events: list[Event]) -> list[Posting]:
+        ended: set[str] = set()
+        kept: list[Event] = []
+        for event in events:
+            if isinstance(event, MachineEnded):
+                if event.machine.machine_id in ended:
+                    continue
+                ended.add(event.machine.machine_id)
+            if not isinstance(event, MachineBack):
+                kept.append(event)
+        return postings(kept)
+
+    monkeypatch.setattr("tradewind.sim.referee.postings", hasty)
+    assert caught("the ledger says")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tradewind import journal
 from tradewind.controller.memory import Memory, RunMemory
-from tradewind.errors import NotFound, SourceFailed, TradewindError
+from tradewind.errors import SourceFailed, TradewindError
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
     CancelAsked,
@@ -35,7 +35,7 @@ from tradewind.runs.fold import fold
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import RunState
 from tradewind.steps import Steps
-from tradewind.store.steps import Create, Delete, Get, GetMany, ListAfter
+from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter
 
 LIVE = "live/"
 _ROUNDS = 20
@@ -254,11 +254,9 @@ class Controller:
             return
         for name in claimed:
             asked = self._watch()
-            try:
-                data = yield Get(beat_key(memory.run_id, name))
-            except NotFound:
-                continue  # it has not come up yet
-            memory.felt(name, data, asked, self._watch())
+            one: bytes | None = yield Find(beat_key(memory.run_id, name))
+            if one is not None:  # it has come up
+                memory.felt(name, one, asked, self._watch())
 
     def _feel_new(self, memory: RunMemory) -> Steps[None]:
         if any(name not in memory.pulses for name in memory.state.claimed):

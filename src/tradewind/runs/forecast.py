@@ -7,7 +7,7 @@ from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.policy.base import Known, Option
 from tradewind.runs.money import spent
 from tradewind.runs.seen import Seen
-from tradewind.runs.state import RunState
+from tradewind.runs.state import Leg, RunState
 from tradewind.units import format_hours, format_money
 
 _EASE = 0.02
@@ -46,20 +46,43 @@ def known(
     )
 
 
-def changed(
-    state: RunState, spec: Spec, seen: Seen, question: Known, option: Option | None, now: float
-) -> Forecast | None:
-    """An announcement, if what is to be expected of `option` is not what was announced last."""
+def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Forecast | None:
+    """An announcement, if what is to be expected of the present leg has changed."""
     if spec.deadline_s is None and spec.budget is None:
         return None
-    past = spec.deadline_s is not None and now > spec.deadline_s
+    beat = _first_beat(state, seen)
+    step = max(state.saved, beat.step) if beat else state.saved
+    way = leg.request.way
+    left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, beat))
+    if beat is None or beat.doing != "working":
+        left_s += way.start_s
+    return _changed(state, spec, seen, left_s, way.price_all, 0, now)
+
+
+def of_next(
+    state: RunState, spec: Spec, seen: Seen, question: Known, option: Option | None, now: float
+) -> Forecast | None:
+    """The same for what would be held next."""
+    if spec.deadline_s is None and spec.budget is None:
+        return None
     if option is None:
         # Nothing can be had: the soonest would be everything's best, from now on.
         option = min(question.options, key=lambda o: o.start_s + question.work / o.rate)
     left_s = option.start_s + question.work / option.rate
+    return _changed(state, spec, seen, left_s, option.price, option.start_cost, now)
+
+
+def _changed(
+    state: RunState, spec: Spec, seen: Seen, left_s: float, price: int, start_cost: int, now: float
+) -> Forecast | None:
     finish_s = now + left_s
-    cost = spent(state, seen) + option.start_cost + int(option.price * left_s / 3600)
-    late = past or _over(spec.deadline_s, now, left_s, state.announced_late)
+    late = False
+    if spec.deadline_s is not None:
+        ease = 1 + _EASE if state.announced_late else 1
+        late = now + ease * left_s > spec.deadline_s
+    cost = 0
+    if spec.budget is not None or late != state.announced_late:
+        cost = spent(state, seen) + start_cost + int(price * left_s / 3600)
     if spec.budget is None:
         over = state.announced_over
     else:
@@ -86,12 +109,6 @@ def too_late(state: RunState, spec: Spec, seen: Seen, now: float) -> Forecast | 
         cost=spent(state, seen),
         reason=f"the deadline was {format_hours((now - spec.deadline_s) / 3600)} ago",
     )
-
-
-def _over(deadline_s: float | None, now: float, left_s: float, before: bool) -> bool:
-    if deadline_s is None:
-        return False
-    return left_s * (1 + _EASE if before else 1) > deadline_s - now
 
 
 def _words(spec: Spec, late: bool, over: bool, left_s: float, cost: int, now: float) -> str:

@@ -90,7 +90,7 @@ def _booting(
         silent = len(leg.machines) - len(beats)
         why = f"{silent} of {len(leg.machines)} machines did not report within {limit} s"
         return [_over(leg, beats, "boot_timeout", why)]
-    return _announced(state, spec, seen, now)
+    return _announced(state, spec, leg, seen, now)
 
 
 def _finished(leg: Leg, beats: list[Heartbeat]) -> list[Event]:
@@ -135,7 +135,7 @@ def _running(
     progress = _progress(state, leg, beats)
     if progress:
         records.append(progress)
-    records += _announced(state, spec, seen, now)
+    records += _announced(state, spec, leg, seen, now)
     asked = unwanted(state, spec, now)
     if asked:
         return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
@@ -153,13 +153,10 @@ def _running(
     return records
 
 
-def _announced(state: RunState, spec: Spec, seen: Seen, now: float) -> list[Event]:
+def _announced(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
     if spec.budget is not None and not countable(state, seen):
         spec = replace(spec, budget=None)  # what is not known is not judged
-    if spec.deadline_s is None and spec.budget is None:
-        return []
-    held = forecast.known(state, spec, seen, (), now, None)
-    announced = forecast.changed(state, spec, seen, held, held.options[0], now)
+    announced = forecast.of_held(state, spec, seen, leg, now)
     return [announced] if announced else []
 
 

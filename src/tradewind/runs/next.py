@@ -34,7 +34,7 @@ def after(
     question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
     choice = policy(question)
     chosen = None if choice.option is None else question.options[choice.option]
-    announced = forecast.changed(state, spec, seen, question, chosen, now)
+    announced = forecast.of_next(state, spec, seen, question, chosen, now)
     records: list[Event] = [announced] if announced else []
     if not usable:
         if all(_lasting(state, seen, way) for way in spec.ways):

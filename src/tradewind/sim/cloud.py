@@ -84,7 +84,12 @@ class SimCloud:
         if unknown and rng.random() < 0.5:
             world.fault("launch lost on the way there")
             raise OutcomeUnknown("the connection broke (sim: nothing was bought)")
-        machines = self._buy(request, after)
+        nodes = request.way.nodes
+        if unknown and nodes > 1 and rng.random() < 0.4:
+            self._buy(request, after, rng.randrange(1, nodes))
+            world.fault("launch broken off half-way")
+            raise OutcomeUnknown("the connection broke (sim: some were bought)")
+        machines = self._buy(request, after, nodes)
         if unknown:
             world.fault("launch lost on the way back")
             raise OutcomeUnknown("the connection broke (sim: it was bought)")
@@ -120,13 +125,13 @@ class SimCloud:
     def noisy(self) -> bool:
         return self._world.now < self._scenario.quiet_s + START_S
 
-    def _buy(self, request: Request, after: int) -> list[Machine]:
+    def _buy(self, request: Request, after: int, nodes: int) -> list[Machine]:
         world = self._world
         self._referee.sells(request)
         lag = self.facts.listing_lag_s
         listed_from = world.now + (world.rng.randrange(lag + 1) if self.noisy and lag else 0)
         bought = []
-        for rank in range(request.way.nodes):
+        for rank in range(nodes):
             machine = Machine(
                 machine_id=f"m{len(self.rentals) + 1}",
                 launch_id=request.launch_id,

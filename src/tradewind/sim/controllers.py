@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.controller import Controller
-from tradewind.errors import BadFile, SourceFailed, TradewindError
+from tradewind.errors import SourceFailed, TradewindError
 from tradewind.providers.base import (
     LaunchMachines,
     ListMachines,
@@ -83,14 +83,18 @@ class SimController:
             except SourceFailed:
                 self._then([])
                 return
-            except BadFile as bad:
+            except TradewindError as bad:
                 raise Violation(f"{self.name} cannot go on: {bad}") from None
             answer = error = None
+            world.steps += 1
+            if world.steps == abs(world.crash_at):
+                self._crash(step, after=world.crash_at < 0)
+                return
             if world.now < self._quiet:
                 r = rng.random()
                 if r < self._p_stall:
                     if r < self._p_crash:
-                        self._crash(step)
+                        self._crash(step, after=rng.random() < 0.5)
                     else:
                         self._stall(step)
                     return
@@ -106,11 +110,10 @@ class SimController:
         except TradewindError as error:
             return None, error
 
-    def _crash(self, step: Any) -> None:
+    def _crash(self, step: Any, *, after: bool) -> None:
         """Before the step is done, or after it and before anybody knows."""
         world = self._world
         world.crash_points += 1
-        after = world.rng.random() < 0.5
         if after:
             self._do(step)
         world.fault("crash")
@@ -151,7 +154,7 @@ class SimController:
 
     def _passed(self, troubles: list[tuple[str, TradewindError]]) -> None:
         for run_id, error in troubles or ():
-            if isinstance(error, BadFile):
+            if not isinstance(error, SourceFailed):
                 raise Violation(f"{run_id} cannot go on: {error}")
         for memory in self.controller.memory.runs.values():
             state = memory.state

@@ -29,6 +29,7 @@ class Outcome(Struct):
     outcome: str
     faults: int
     crash_points: int
+    steps: int
     kinds: dict[str, int]
     objects: dict[str, bytes]
 
@@ -110,8 +111,13 @@ class Simulation:
         )  # fmt: skip
 
 
-def simulate(seed: int, *, tell: bool = False, make: Make = Controller) -> Outcome:
+def simulate(
+    seed: int, *, tell: bool = False, make: Make = Controller, crash_at: int = 0
+) -> Outcome:
+    """`crash_at`: the step of a controller's at which to die besides those by chance, counted from
+    1; after it is done, if negative."""
     simulation = Simulation(seed, tell=tell, make=make)
+    simulation.world.crash_at = crash_at
     violation = ""
     try:
         simulation.run()
@@ -127,6 +133,7 @@ def simulate(seed: int, *, tell: bool = False, make: Make = Controller) -> Outco
         simulation.referee.ended.get(RUN, ""),
         world.faults,
         world.crash_points,
+        world.steps,
         world.kinds,
         simulation.store.objects,
     )

@@ -84,6 +84,9 @@ class SimJob:
                 self._pending = int(self._step)
         return self._pending
 
+    def works(self, rank: int) -> bool:
+        return rank in self._working
+
     def saved_at(self, step: int) -> None:
         self.saved, self._pending = max(self.saved, step), None
 

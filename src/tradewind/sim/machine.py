@@ -106,6 +106,8 @@ class SimMachine:
             job.breaks(self.rank, now)
             self._referee.rests(self.name)
         job.update(now)
+        if not job.works(self.rank):
+            self._referee.rests(self.name)
         due = job.due(self.rank, now)
         if due is not None:
             self._save(due)

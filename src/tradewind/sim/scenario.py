@@ -59,7 +59,7 @@ class Scenario(Struct, frozen=True):
 def of(seed_rng: Random) -> Scenario:
     rng = seed_rng
     # Most are short, so that many can be tried; some are long enough to use up a budget.
-    work = rng.choice((240, 420, 900)) if rng.random() < 0.95 else 4500
+    work = rng.choice((120, 240, 600)) if rng.random() < 0.96 else 4500
     tokens = rng.random() < 0.5
     facts = Facts(
         boot_timeout_s=rng.choice((300, 420)),
@@ -89,12 +89,12 @@ def of(seed_rng: Random) -> Scenario:
             hard=hard,
             budget=budget,
             tries=rng.choice((1, 3)),
-            checkpoint_every_s=rng.choice((60, 150)),
+            checkpoint_every_s=rng.choice((45, 120)),
         ),
         rng.choice((0.6, 0.95, 1.0, 1.0, 1.2)),
         work * rng.random() if rng.random() < 0.15 else None,
-        1 if rng.random() < 0.35 else 2,
-        rng.choice((60, 90, 120)),
+        1 if rng.random() < 0.5 else 2,
+        rng.choice((60, 120, 180)),
         tuple(rng.randrange(-240, 241) if rng.random() < 0.5 else 0 for _ in range(3)),
         rng.randrange(-600, 601) if rng.random() < 0.5 else 0,
         rng.randrange(60, 1200) if rng.random() < 0.1 else None,

@@ -10,7 +10,7 @@ from typing import Any
 
 from tradewind.errors import NotFound, SourceFailed
 from tradewind.sim.world import World
-from tradewind.store.steps import Create, Delete, Get, GetMany, ListAfter, Replace
+from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace
 
 
 class SimStore:
@@ -29,6 +29,7 @@ class SimStore:
         self._keys: list[str] = []  # sorted
         self._doers: dict[type, Callable[[Any], Any]] = {
             Get: self._get,
+            Find: lambda step: self.objects.get(step.key),
             GetMany: lambda step: [self._get(Get(key)) for key in step.keys],
             ListAfter: self._list_after,
             Create: self._create,

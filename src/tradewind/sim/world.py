@@ -26,6 +26,10 @@ class World:
         self._tell = tell
         self.story: list[str] = []
         self.faults = 0
+        self.steps = 0
+        """That controllers took."""
+        self.crash_at = 0
+        """One of them at which to die, besides those by chance; after it is done, if negative."""
         self.crash_points = 0
         self.kinds: dict[str, int] = {}
 

@@ -7,10 +7,17 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.errors import NotFound
 from tradewind.store.base import Store
 
 
 class Get(Struct, frozen=True, gc=False):
+    key: str
+
+
+class Find(Struct, frozen=True, gc=False):
+    """As Get, and None where there is no such key."""
+
     key: str
 
 
@@ -43,8 +50,15 @@ def performer(store: Store) -> Callable[[Any], Any]:
     def get_many(step: GetMany) -> list[bytes]:
         return store.get_many(step.keys)
 
+    def find(step: Find) -> bytes | None:
+        try:
+            return store.get(step.key)
+        except NotFound:
+            return None
+
     doers: dict[type, Callable[[Any], Any]] = {
         Get: lambda step: store.get(step.key),
+        Find: find,
         GetMany: get_many,
         ListAfter: lambda step: store.list_after(step.prefix, step.after),
         Create: lambda step: store.create(step.key, step.data),
