@@ -62,7 +62,9 @@ class Referee:
         self._requests: dict[tuple[str, int], Request] = {}
         self._sold: set[tuple[str, int]] = set()
         self._found: dict[str, tuple[str, int]] = {}
-        self._beaten: dict[str, int] = {}
+        self._beaten: dict[
+            str, tuple[int, int]
+        ] = {}  # when last, and how long after the one before
         self._over: dict[tuple[str, int], int] = {}  # leg → when that was recorded
         self._working: dict[str, tuple[str, int, int]] = {}
         self._checkpoints: dict[str, dict[tuple[int, int], int]] = {}  # (leg, step) → since when
@@ -129,7 +131,9 @@ class Referee:
 
     def replaced(self, key: str) -> None:
         """A heartbeat has come to the store."""
-        self._beaten[key.split("/")[3]] = self._world.now
+        name = key.split("/")[3]
+        now = self._world.now
+        self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
 
     def _gives_up(self, run_id: str, event: LegOver) -> None:
         """Silence must have been as long as it has to be, by the world's clock too."""
@@ -139,7 +143,11 @@ class Referee:
             if (of_run, leg) == (run_id, event.leg)
         ]
         if event.cause == "lost":
-            silent = max(self._world.now - self._beaten.get(name, 0) for name in mine)
+            # A machine may have come back after the controller had looked.
+            silent = max(
+                max(self._world.now - at, gap)
+                for at, gap in (self._beaten[name] for name in mine if name in self._beaten)
+            )
             if silent < LOST_S - 5:
                 raise Violation(f"leg {event.leg} is given up after {silent} s of silence")
 
