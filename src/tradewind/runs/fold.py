@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tradewind.errors import BadFile
 from tradewind.model import event as events
 from tradewind.runs.state import Leg, Refusal, Rented, RunState
-from tradewind.runs.states import LEG, RUN, moved
+from tradewind.runs.states import LEG, RUN, impossible, moved
 
 _KEPT_REFUSALS = 32
 TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped")
@@ -31,17 +31,17 @@ def fold(commits: Iterable[events.Commit], state: RunState | None = None) -> Run
 
 
 def _submitted(state: RunState, event: events.Submitted) -> None:
-    state.phase = moved(RUN, state.phase, "waiting", "the run")
+    _phase(state, "", "waiting")
     state.run_id, state.spec = event.run_id, event.spec
 
 
 def _abandoned(state: RunState, event: events.Abandoned) -> None:
-    state.phase = moved(RUN, state.phase, "closed", "the run")
+    _phase(state, "", "closed")
     state.run_id, state.outcome = event.run_id, "abandoned"
 
 
 def _requested(state: RunState, event: events.LegRequested) -> None:
-    state.phase = moved(RUN, state.phase, "active", "the run")
+    _phase(state, "waiting", "active")
     if event.request.leg != len(state.requests) + 1:
         raise BadFile(f"the journal has leg {event.request.leg} after {len(state.requests)}")
     state.requests[event.request.leg] = event.request
@@ -143,12 +143,20 @@ def _cancel(state: RunState, event: events.CancelAsked) -> None:
 
 
 def _ended(state: RunState, event: events.Ended) -> None:
-    state.phase = moved(RUN, state.phase, "ended", "the run")
+    _phase(state, "waiting", "ended")
     state.outcome = event.outcome
 
 
 def _closed(state: RunState, event: events.Closed) -> None:
-    state.phase = moved(RUN, state.phase, "closed", "the run")
+    _phase(state, "ended", "closed")
+
+
+def _phase(state: RunState, old: str, new: str) -> None:
+    """Every event leads from one phase to one other. That the table has a row is not enough: the
+    row may be another event's."""
+    if state.phase != old:
+        raise impossible("the run", state.phase, new)
+    state.phase = moved(RUN, old, new, "the run")
 
 
 def _leg(state: RunState, number: int) -> Leg:
@@ -170,7 +178,7 @@ def _to(state: RunState, leg: Leg, new: str, cause: str = "") -> None:
 
 def _over(state: RunState, leg: Leg, cause: str) -> None:
     moved(LEG, leg.state, "over", "the leg")
-    state.phase = moved(RUN, state.phase, "waiting", "the run")
+    _phase(state, "active", "waiting")
     state.leg, state.over_at, state.over_cause = None, state.number, cause
 
 

@@ -29,8 +29,13 @@ LEG = {
 def moved(table: dict[tuple[str, str], str], old: str, new: str, what: str) -> str:
     """`new`, if it can be reached from `old`; only a journal that was tampered with asks more."""
     if (old, new) not in table:
-        raise BadFile(
-            f"the journal says that {what} went from {old or 'nothing'} to {new}, which none can",
-            hint="the journal was changed by hand or is not complete; restore it from a backup",
-        )
+        raise impossible(what, old, new)
     return new
+
+
+def impossible(what: str, old: str, new: str) -> BadFile:
+    return BadFile(
+        f"the journal says that {what} went from {old or 'nothing'} to {new} by an event that leads"
+        " elsewhere",
+        hint="the journal was changed by hand or is not complete; restore it from a backup",
+    )
