@@ -44,19 +44,21 @@ def _requested(state: RunState, event: events.LegRequested) -> None:
     _phase(state, "waiting", "active")
     if event.request.leg != len(state.requests) + 1:
         raise BadFile(f"the journal has leg {event.request.leg} after {len(state.requests)}")
-    state.requests[event.request.leg] = event.request
+    state.requests = state.requests | {event.request.leg: event.request}
     state.leg = Leg(event.request, state.number, state.number)
 
 
 def _found(state: RunState, event: events.MachinesFound) -> None:
     leg = state.leg
+    machines = state.machines.copy()
     for machine in event.machines:
         if machine.leg not in state.requests:
             raise BadFile(
                 f"the journal has machine {machine.machine_id} of no leg that it asked for"
             )
         ended = machine.ended_s is not None
-        state.machines[machine.machine_id] = Rented(machine, ended, state.number)
+        machines[machine.machine_id] = Rented(machine, ended, state.number)
+    state.machines = machines
     if leg is None or leg.state != "requested":
         return
     by_rank: dict[int, str] = {}
@@ -107,7 +109,7 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     if event.cause == "interrupted":
         _remember(state, leg, "taken")
     if len(leg.machines) < leg.request.way.nodes:
-        state.doubts[leg.number] = state.number
+        state.doubts = state.doubts | {leg.number: state.number}
     _over(state, leg, event.cause)
 
 
@@ -126,12 +128,13 @@ def _further(state: RunState, saved: float) -> bool:
 
 def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
     _rented(state, event.machine.machine_id)
-    state.machines[event.machine.machine_id] = Rented(event.machine, True, state.number)
+    rented = Rented(event.machine, True, state.number)
+    state.machines = state.machines | {event.machine.machine_id: rented}
 
 
 def _back(state: RunState, event: events.MachineBack) -> None:
     machine = _rented(state, event.machine_id).machine
-    state.machines[event.machine_id] = Rented(machine, False, state.number)
+    state.machines = state.machines | {event.machine_id: Rented(machine, False, state.number)}
 
 
 def _forecast(state: RunState, event: events.Forecast) -> None:
