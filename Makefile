@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench catalog
 	$(BIN)/tradewind bench plan
 	$(BIN)/tradewind bench journal
+	$(BIN)/tradewind bench controller
 
 test-system: $(READY)
 	sh tools/install-system-packages.sh
