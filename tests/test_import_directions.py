@@ -56,6 +56,7 @@ MAY = {
         "plan",
         "web",
         "store",
+        "sim",
     },
     "__main__": {"cli"},
     "__init__": {"catalog", "model", "workload", "plan", "web"},
