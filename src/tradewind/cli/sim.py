@@ -44,9 +44,10 @@ def command() -> None:
 def faults(
     seeds: int | None, first: int | None, seed: int | None, story: bool, jobs: int, as_json: bool
 ) -> None:
-    """Runs with crashes, lost answers and lies; what must never happen is looked for.
+    """Runs through crashes, lost answers and lies.
 
-    One seed is one run, and always the same one."""
+    A referee that knows what really happened looks for what must never happen. One seed is one
+    run, and always the same one."""
     if seed is not None and (seeds is not None or first is not None):
         raise click.UsageError("--seed is one seed: leave out --seeds and --from")
     if story and seed is None:
