@@ -38,6 +38,8 @@ bench: $(READY)
 	$(BIN)/tradewind bench catalog
 	$(BIN)/tradewind bench plan
 	$(BIN)/tradewind bench journal
+	$(BIN)/tradewind bench controller
+	$(BIN)/tradewind sim faults
 
 test-system: $(READY)
 	sh tools/install-system-packages.sh

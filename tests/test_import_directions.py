@@ -42,7 +42,8 @@ MAY = {
     | {"controller", "supervisor"},
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
     "bench": BASE
-    | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"},
+    | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"}
+    | {"controller", "providers", "runs"},
     "cli": BASE
     | {
         "model",
@@ -55,6 +56,7 @@ MAY = {
         "plan",
         "web",
         "store",
+        "sim",
     },
     "__main__": {"cli"},
     "__init__": {"catalog", "model", "workload", "plan", "web"},

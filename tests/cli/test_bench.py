@@ -33,6 +33,25 @@ def test_plan(cli: Cli) -> None:
     assert found["repeats"] == 7
 
 
+def test_controller(cli: Cli) -> None:
+    found = cli("bench", "controller", "--runs", "50", "--json").json
+    assert list(found) == [
+        "runs", "pass_s", "requests_per_run", "peak_mb", "look_requests", "cold_pass_s",
+        "cold_requests_per_run", "workers", "latency_ms",
+    ]  # fmt: skip
+    assert found["runs"] == 50
+    assert found["requests_per_run"] == 2
+    assert found["look_requests"] == 2
+    assert found["cold_requests_per_run"] > 2
+    assert found["latency_ms"] == 20
+    assert found["pass_s"] > 2 * 0.020
+    assert found["peak_mb"] > 1
+    text = cli("bench", "controller", "--runs", "1").out
+    assert "1 idle run," in text
+    assert text.count("within") + text.count("OVER") == 3
+    assert cli("bench", "controller", "--runs", "0").code == 2
+
+
 def test_steps_need_a_gpu(cli: Cli) -> None:
     ran = cli("bench", "gpu-steps", "--on", "H200")
     assert ran.code in (0, 3, 7)

@@ -31,6 +31,7 @@ COMMANDS = {
     "init": "Say where runs are kept, and try whether it can be trusted.",
     "schema": "Print the JSON Schema of workload files, or check one.",
     "catalog": "Look after the price catalog: doctor, refresh, build.",
+    "sim": "Put simulated runs through everything that can go wrong.",
     "bench": "Measure our claims on your machine.",
 }
 

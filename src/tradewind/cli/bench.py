@@ -108,6 +108,39 @@ def journal(repeat: int, as_json: bool) -> None:
     _figures(found, as_json)
 
 
+@command.command("controller")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 1_000_000),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="How many.",
+)
+@_json
+def controller(runs: int, as_json: bool) -> None:
+    """How long a controller takes to look after many idle runs, 20 ms away from the store."""
+    from tradewind.bench import controller as bench
+
+    with render.busy("looking after runs"):
+        found = bench.measure(runs)
+    if as_json:
+        render.print_json(found)
+        return
+    click.echo(f"{render.count(runs, 'idle run')}, {found['latency_ms']:g} ms a request,", nl=False)
+    click.echo(f" {found['workers']} threads")
+    for name, value, unit, limit in (
+        ("a pass", found["pass_s"], "s", bench.PASS_LIMIT_S),
+        ("requests for each run", found["requests_per_run"], "", bench.REQUESTS_LIMIT),
+        ("memory at its peak", found["peak_mb"], "MB", bench.PEAK_LIMIT_MB),
+    ):
+        verdict = "within" if value <= limit else "OVER"
+        click.echo(f"{name:<32}{value:8.2f} {unit:<2}  {verdict} {limit:g} {unit}".rstrip())
+    click.echo(f"{'requests for the pass itself':<32}{found['look_requests']:8d}")
+    click.echo(f"{'the first pass, reads journals':<32}{found['cold_pass_s']:8.2f} s")
+    click.echo(f"{'  its requests for each run':<32}{found['cold_requests_per_run']:8.2f}")
+
+
 _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
 
 

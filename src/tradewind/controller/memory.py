@@ -1,5 +1,9 @@
 """What a controller remembers between two passes. All of it can be had again from the store and the
-providers, but for since when things were seen: without that, waiting starts over."""
+providers, but for since when things were seen: without that, waiting starts over.
+
+Ticks of different runs may run on threads of their own: a RunMemory is its run's alone, and the two
+dicts of Memory are only ever asked for one key (`get`, `setdefault`, an assignment), which Python
+does whole. Only a look goes through them, and there is no tick during a look."""
 
 from __future__ import annotations
 
