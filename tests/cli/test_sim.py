@@ -17,7 +17,7 @@ def broken(seed: int, *, tell: bool = False) -> Outcome:
     violation = "m1 was leaked" if seed % 10 == 7 else ""
     story = ["0:00:00  scenario     …", "0:00:05  m1           lives on"] if tell else []
     outcome = "" if violation else "succeeded"
-    return Outcome(seed, violation, story, outcome, 3, 1, {"crash": 1, "stall": 2}, {})
+    return Outcome(seed, violation, story, outcome, 3, 1, 40, {"crash": 1, "stall": 2}, {})
 
 
 def test_json(cli: Cli) -> None:

@@ -277,6 +277,10 @@ class Controller:
         for name in [n for n in self.memory.runs if n not in sight.marked]:
             if name not in sight.by_run:
                 del self.memory.runs[name]
+        if self.memory.unclaimed and len(sight.clocks) == len(self._providers):
+            listed = {name for machines in sight.by_run.values() for name in machines}
+            for name in [n for n in self.memory.unclaimed if n not in listed]:
+                del self.memory.unclaimed[name]
 
 
 def beat_key(run_id: str, machine_id: str) -> str:
