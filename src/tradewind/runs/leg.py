@@ -108,7 +108,9 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
             why = beat.reason or f"the job has failed with exit code {beat.exit_code}"
             return [_over(leg, beats, cause, why, beat)]
         if beat.doing == "stopped" and leg.state != "draining":
-            return [_over(leg, beats, "stopped", beat.reason or "its supervisor has stopped it")]
+            # After a notice it need not wait for us: it may have saved before we saw the notice.
+            cause = "interrupted" if beat.notice else "stopped"
+            return [_over(leg, beats, cause, beat.reason or "its supervisor has stopped it")]
     for name in leg.machines:
         if state.machines[name].ended:
             spot = leg.request.way.market == "spot"
