@@ -87,11 +87,20 @@ def _booting(
     if len(beats) == len(leg.machines):
         return [LegUp(leg=leg.number, reason="every supervisor has reported")]
     limit = leg.request.way.facts.boot_timeout_s
-    if seen.known_s(leg.at) >= limit:
+    if max(seen.known_s(leg.at), _billed_s(state, leg, seen)) >= limit:
         silent = len(leg.machines) - len(beats)
         why = f"{silent} of {len(leg.machines)} machines did not report within {limit} s"
         return [_over(leg, beats, "boot_timeout", why)]
     return []
+
+
+def _billed_s(state: RunState, leg: Leg, seen: Seen) -> float:
+    """For how long the provider has billed all machines, by its own clock: an observer that has
+    only just come need not wait as long again, while a machine that never comes up is paid for."""
+    clock = seen.clocks.get(leg.request.way.provider)
+    if clock is None:
+        return 0.0
+    return clock - max(state.machines[name].machine.launched_s for name in leg.machines)
 
 
 def _finished(leg: Leg, beats: list[Heartbeat]) -> list[Event]:
