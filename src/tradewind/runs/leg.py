@@ -33,7 +33,7 @@ def during(
         return _requested(state, spec, leg, seen, now)
     over = _finished(leg, beats) or _broken(state, leg, seen, beats)
     if over:
-        late = _late_now(state, spec, seen, ways, now)
+        late = late_now(state, spec, seen, ways, now)
         return late + over if over[-1].__class__ is Ended else over
     if leg.state == "booting":
         return _booting(spec, leg, seen, beats, now, state)
@@ -181,7 +181,7 @@ def _progress(state: RunState, leg: Leg, beats: list[Heartbeat]) -> Progress | N
     return Progress(leg=leg.number, step=first.step, saved=saved, rate=first.rate)
 
 
-def _late_now(
+def late_now(
     state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float
 ) -> list[Event]:
     """A run that ends past its deadline says so, even if nobody was there to foresee it."""

@@ -6,7 +6,7 @@ from tradewind.model.event import Ended, Event, LegRequested
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
-from tradewind.runs.leg import unwanted
+from tradewind.runs.leg import late_now, unwanted
 from tradewind.runs.money import countable, exposed, hard_stop_s, reserve, spent
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import RunState
@@ -25,7 +25,7 @@ def after(
 ) -> list[Event]:
     end = _end(state, spec, now)
     if end:
-        return [end]
+        return [*late_now(state, spec, seen, ways, now), end]
     if spec.budget is not None and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
     left = None if spec.budget is None else spec.budget - exposed(state, seen)
