@@ -14,7 +14,7 @@ from msgspec import json
 
 from tradewind import journal
 from tradewind.errors import SourceFailed
-from tradewind.model.event import Ended, LegDraining, LegOver, LegRequested
+from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.run import Heartbeat
 from tradewind.steps import Steps
 from tradewind.store.steps import Create, Get, ListAfter, Replace
@@ -40,7 +40,8 @@ def orders(me: Me) -> Steps[None]:
     for commit in (yield from journal.read_steps(me.run_id, me.read)):
         me.read = commit.number
         for event in commit.events:
-            if isinstance(event, LegOver) and event.leg == me.leg:
+            # Refused to one controller, it may have been sold to another that asked with its token.
+            if isinstance(event, LegOver | LaunchRefused) and event.leg == me.leg:
                 me.fenced = f"its leg is over: {event.reason}"
             elif isinstance(event, LegRequested) and event.request.leg > me.leg:
                 me.fenced = me.fenced or "another leg has taken its place"
