@@ -9,7 +9,7 @@ from tests.controller.fakes import World
 from tests.runs.builders import SPEC, WAY, a_machine, with_tokens
 from tradewind import journal
 from tradewind.controller.controller import LIVE, beat_key
-from tradewind.errors import BadFile, SourceFailed
+from tradewind.errors import BadFile, InvalidValue, SourceFailed
 from tradewind.model.event import (
     Abandoned,
     CancelAsked,
@@ -256,6 +256,38 @@ def test_a_journal_that_no_controller_wrote_does_not_stop_the_others() -> None:
     ((run_id, error),) = world.whole_pass(controller)
     assert (run_id, type(error)) == ("run-1", BadFile)
     assert world.types("run-2")[-1] == "MachinesFound"
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        (b'"rate":1.0', b'"rate":0.0'),
+        (b'"nodes":1', b'"nodes":0'),
+        (b'"billing_step_s":1,', b'"billing_step_s":0,'),
+    ],
+)
+def test_a_run_that_cannot_be_reckoned_does_not_stop_the_others(good: bytes, bad: bytes) -> None:
+    world = World()
+    controller = world.controller()
+    for run_id in ("run-1", "run-2"):
+        world.submit(controller, run_id)
+    key = "runs/run-1/journal/00000000000000000001.json"
+    data = world.store.get(key)
+    assert good in data
+    world.store.replace(key, data.replace(good, bad))
+    ((run_id, error),) = world.whole_pass(controller)
+    assert (run_id, type(error)) == ("run-1", BadFile)
+    assert world.types("run-2")[-1] == "MachinesFound"
+
+
+def test_what_could_never_be_done_cannot_be_asked_for() -> None:
+    for wrong in ({"rate": 0.0}, {"rate": -1.0}, {"rate": float("nan")}, {"nodes": 0}):
+        with pytest.raises(InvalidValue):
+            replace(WAY, **wrong)
+    with pytest.raises(InvalidValue, match="billing step"):
+        replace(WAY.facts, billing_step_s=0)
+    with pytest.raises(InvalidValue, match="no way"):
+        replace(SPEC, ways=())
 
 
 def test_a_provider_that_cannot_be_listed_stops_nobody() -> None:
