@@ -209,7 +209,7 @@ def _decoded(data: bytes, number: int, key: str) -> Commit:
 
 def _explained(data: bytes, key: str, why: str) -> BadFile:
     """What is wrong with a commit that is JSON but not one of ours."""
-    upgrade = "a newer Tradewind has written it: upgrade this one"
+    upgrade = "a newer Tradewind has written it, or it is damaged: upgrade this one, or restore it"
     try:
         document = json.decode(data)
     except (DecodeError, RecursionError) as error:

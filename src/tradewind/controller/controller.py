@@ -159,13 +159,21 @@ class Controller:
         def unclaimed_s(name: str) -> float:
             return looked - self.memory.unclaimed.setdefault(name, looked)
 
+        listed = sight.by_run.get(memory.run_id, _NOTHING)
+
+        def unlisted_s(name: str) -> float:
+            return looked - memory.unlisted.setdefault(name, looked)
+
+        for name in listed:
+            memory.unlisted.pop(name, None)
         seen = Seen(
             run_id=memory.run_id,
             known_s=known_s,
-            listed=sight.by_run.get(memory.run_id, _NOTHING),
+            listed=listed,
             clocks=sight.clocks,
             beats=beats,
             unclaimed_s=unclaimed_s,
+            unlisted_s=unlisted_s,
             wrote=wrote,
             marked=memory.run_id in sight.marked,
         )

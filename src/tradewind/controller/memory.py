@@ -32,13 +32,14 @@ class Pulse:
 
 
 class RunMemory:
-    __slots__ = ("pulses", "run_id", "since", "state")
+    __slots__ = ("pulses", "run_id", "since", "state", "unlisted")
 
     def __init__(self, run_id: str, watch: float) -> None:
         self.run_id = run_id
         self.state = RunState()
         self.since: dict[int, float] = {0: watch}  # when we first saw the run, and each commit
         self.pulses: dict[str, Pulse] = {}
+        self.unlisted: dict[str, float] = {}  # since when a machine of ours is not listed
 
     def felt(self, machine_id: str, data: bytes, asked: float, watch: float) -> None:
         """What was asked for at `asked` and came at `watch`."""
@@ -48,11 +49,12 @@ class RunMemory:
         pulse.looked = asked
         if data == pulse.data:
             return
-        pulse.data, pulse.changed = data, watch
+        pulse.data = data
         try:
             pulse.beat = _decode(data)
         except DecodeError:
-            pulse.beat = None  # as good as none: the machine is silent
+            return  # as good as none: the machine is silent
+        pulse.changed = watch
 
 
 class Memory:

@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.errors import InvalidValue
+
 
 class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a provider behaves: data, so that no code asks for its name."""
@@ -28,6 +30,10 @@ class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A launch repeated with the same id buys nothing again."""
     listing_lag_s: int = 120
     """What was launched is listed after this long at the latest."""
+
+    def __post_init__(self) -> None:
+        if self.billing_step_s < 1:
+            raise InvalidValue(f"a billing step of {self.billing_step_s} s is none")
 
 
 class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,9 +56,21 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     facts: Facts = Facts()
     layout: dict[str, Any] = {}
 
+    def __post_init__(self) -> None:
+        # Whoever divides by these has no better moment to complain: it would stop all runs.
+        if not self.rate > 0:
+            raise InvalidValue(f"{self.words} does {self.rate} units of work a second")
+        if self.nodes < 1:
+            raise InvalidValue(f"{self.nodes} machines cannot do any work")
+
     @property
     def place(self) -> str:
         return f"{self.provider}/{self.zone or self.region}"
+
+    @property
+    def what(self) -> tuple[str, str, str]:
+        """What of, where and how: that by which it is refused or taken."""
+        return self.place, self.market, self.instance_type
 
     @property
     def words(self) -> str:
@@ -88,6 +106,10 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     project: str = ""
     user: str = ""
     tags: dict[str, str] = {}
+
+    def __post_init__(self) -> None:
+        if not self.ways:
+            raise InvalidValue(f"there is no way in which {self.name} could be done")
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
     Abandoned,
@@ -21,7 +23,7 @@ from tradewind.model.event import (
     MachinesFound,
 )
 from tradewind.model.run import Machine, Way
-from tradewind.model.timing import GRACE_S
+from tradewind.model.timing import GRACE_S, LOST_S
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
@@ -80,12 +82,34 @@ def _told(state: RunState, seen: Seen) -> list[Event]:
                 records.append(
                     MachineBack(machine_id=name, reason="its provider lists it as alive again")
                 )
-        elif not rented.ended or machine != rented.machine:
-            records.append(MachineEnded(machine=machine, reason="its provider says so"))
+        else:
+            # Its times are the provider's to tell; whose it is, the journal's.
+            told = replace(rented.machine, launched_s=machine.launched_s, ended_s=machine.ended_s)
+            if not rented.ended or told != rented.machine:
+                records.append(MachineEnded(machine=told, reason="its provider says so"))
+    records += _forgotten(state, seen)
     if found:
         records.insert(
             0, MachinesFound(machines=tuple(found), reason="they are listed under our tag")
         )
+    return records
+
+
+def _forgotten(state: RunState, seen: Seen) -> list[Event]:
+    """Machines that are not listed any more and were never listed as ended: providers forget."""
+    records: list[Event] = []
+    for name, rented in state.machines.items():
+        if rented.ended or name in seen.listed:
+            continue
+        if name in seen.beats and seen.beats[name][1] < LOST_S:
+            continue  # it lives, whatever its provider says or does not say
+        way = state.requests[rented.machine.leg].way
+        clock = seen.clocks.get(way.provider)
+        if clock is None or seen.unlisted_s(name) < way.facts.listing_lag_s + GRACE_S:
+            continue
+        ended = replace(rented.machine, ended_s=max(clock, rented.machine.launched_s))
+        why = f"its provider has not listed it for {seen.unlisted_s(name):.0f} s"
+        records.append(MachineEnded(machine=ended, reason=why, estimated=True))
     return records
 
 

@@ -114,8 +114,7 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
 
 
 def _remember(state: RunState, leg: Leg, kind: str) -> None:
-    way = leg.request.way
-    refusal = Refusal(way.place, way.market, kind, state.number)
+    refusal = Refusal(leg.request.way.what, kind, state.number)
     state.refusals = (*state.refusals[-_KEPT_REFUSALS:], refusal)
 
 
@@ -138,10 +137,12 @@ def _back(state: RunState, event: events.MachineBack) -> None:
 
 
 def _forecast(state: RunState, event: events.Forecast) -> None:
+    _going_on(state)
     state.announced_late, state.announced_over = event.late, event.over_budget
 
 
 def _cancel(state: RunState, event: events.CancelAsked) -> None:
+    _going_on(state)
     state.cancelled = event.reason
 
 
@@ -160,6 +161,11 @@ def _phase(state: RunState, old: str, new: str) -> None:
     if state.phase != old:
         raise impossible("the run", state.phase, new)
     state.phase = moved(RUN, old, new, "the run")
+
+
+def _going_on(state: RunState) -> None:
+    if state.phase not in ("waiting", "active"):
+        raise BadFile(f"the journal goes on with a run that is {state.phase or 'not submitted'}")
 
 
 def _leg(state: RunState, number: int) -> Leg:

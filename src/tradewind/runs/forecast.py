@@ -28,12 +28,10 @@ def known(
         going = beat is not None and beat.doing == "working"
         options.append(_option(holding, ratio, 0.0 if going else holding.start_s, 0, None))
     for way in ways:
-        if holding is None or (way.place, way.market, way.instance_type) != (
-            holding.place, holding.market, holding.instance_type,
-        ):  # fmt: skip
+        if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
             refused_s = None
             for refusal in state.refusals:
-                if refusal.place == way.place and refusal.market == way.market:
+                if refusal.what == way.what and refusal.kind != "throttled":
                     ago = seen.known_s(refusal.at)
                     refused_s = ago if refused_s is None else min(refused_s, ago)
             options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s))

@@ -37,7 +37,7 @@ def during(
     if leg.state == "booting":
         return _booting(state, spec, leg, seen, now, beats)
     if leg.state == "draining":
-        if all(beat.doing in ("stopped", "finished") for beat in beats):
+        if beats and all(beat.doing in ("stopped", "finished") for beat in beats):
             return [_over(leg, beats, leg.cause, "it has stopped, as it was asked to")]
         if seen.known_s(leg.at) >= DRAIN_S:
             return [_over(leg, beats, leg.cause, f"it did not stop within {DRAIN_S} s")]
@@ -86,11 +86,20 @@ def _booting(
     if len(beats) == len(leg.machines):
         return [LegUp(leg=leg.number, reason="every supervisor has reported")]
     limit = leg.request.way.facts.boot_timeout_s
-    if seen.known_s(leg.at) >= limit:
+    if max(seen.known_s(leg.at), _billed_s(state, leg, seen)) >= limit:
         silent = len(leg.machines) - len(beats)
         why = f"{silent} of {len(leg.machines)} machines did not report within {limit} s"
         return [_over(leg, beats, "boot_timeout", why)]
     return _announced(state, spec, leg, seen, now)
+
+
+def _billed_s(state: RunState, leg: Leg, seen: Seen) -> float:
+    """For how long the provider has billed all machines, by its own clock: an observer that has
+    only just come need not wait as long again, while a machine that never comes up is paid for."""
+    clock = seen.clocks.get(leg.request.way.provider)
+    if clock is None:
+        return 0.0
+    return clock - max(state.machines[name].machine.launched_s for name in leg.machines)
 
 
 def _finished(leg: Leg, beats: list[Heartbeat]) -> list[Event]:
@@ -107,7 +116,9 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
             why = beat.reason or f"the job has failed with exit code {beat.exit_code}"
             return [_over(leg, beats, cause, why, beat)]
         if beat.doing == "stopped" and leg.state != "draining":
-            return [_over(leg, beats, "stopped", beat.reason or "its supervisor has stopped it")]
+            # After a notice it need not wait for us: it may have saved before we saw the notice.
+            cause = "interrupted" if beat.notice else "stopped"
+            return [_over(leg, beats, cause, beat.reason or "its supervisor has stopped it")]
     for name in leg.machines:
         if state.machines[name].ended:
             spot = leg.request.way.market == "spot"

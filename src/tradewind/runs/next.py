@@ -80,7 +80,7 @@ def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[W
 def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
     return any(
         refusal.kind in LASTING
-        and (refusal.place, refusal.market) == (way.place, way.market)
+        and refusal.what == way.what
         and seen.known_s(refusal.at) < LASTING_S
         for refusal in state.refusals
     )

@@ -22,6 +22,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Newest heartbeats, and for how long each has not changed; read after the listing."""
     unclaimed_s: Callable[[str], float] = lambda machine_id: 0.0
     """For how long a machine has been listed that no journal knows."""
+    unlisted_s: Callable[[str], float] = lambda machine_id: 0.0
+    """For how long a machine of the journal's has not been listed, as often as we looked."""
     wrote: frozenset[int] = frozenset()
     """The commits that we made ourselves just now."""
     marked: bool = True

@@ -42,8 +42,8 @@ class Rented(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Of machines that could not be had, or were taken away."""
 
-    place: str
-    market: str
+    what: tuple[str, str, str]
+    """Place, market and type of machine."""
     kind: str
     at: int
 

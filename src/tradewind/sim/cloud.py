@@ -30,7 +30,8 @@ class Rental:
         self.ended: int | None = None  # the world's time
         self.listed_from = listed_from
         self.said_ended = 0  # from when on listings show the end
-        self.claimed_dead: tuple[int, int, Machine] | None = None
+        self.claimed_dead: tuple[int, int, Machine | None] | None = None
+        """From when to when it is shown as ended, or not at all, though it lives."""
         self.host: SimMachine | None = None
 
 
@@ -62,7 +63,8 @@ class SimCloud:
             if rental.ended is not None and rental.said_ended <= now:
                 shown.append(rental.machine)
             elif lie and lie[0] <= now < lie[1]:
-                shown.append(lie[2])
+                if lie[2] is not None:
+                    shown.append(lie[2])
             elif rental.ended is not None:
                 shown.append(replace(rental.machine, ended_s=None))
             else:

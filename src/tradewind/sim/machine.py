@@ -164,7 +164,9 @@ class SimMachine:
             self._world.fault("declared dead, alive")
             if self._world.telling:
                 self._world.tell(self.name, "is listed as ended, and lives")
-            dead = replace(self._rental.machine, ended_s=self._cloud.clock)
+            dead = None
+            if self._world.rng.random() < 0.6:
+                dead = replace(self._rental.machine, ended_s=self._cloud.clock)
             self._rental.claimed_dead = (*lie, dead)
 
     def _save(self, step: int) -> None:

@@ -227,11 +227,11 @@ class Referee:
         troubles = sum(isinstance(e, LegOver) and e.cause in TROUBLE_CAUSES for e in events)
         refused = {e.leg for e in events if isinstance(e, LaunchRefused) and e.kind in LASTING}
         shut = {
-            (e.request.way.place, e.request.way.market)
+            e.request.way.what
             for e in events
             if isinstance(e, LegRequested) and e.request.leg in refused
         }
-        nothing_left = all((w.place, w.market) in shut for w in self._scenario.spec.ways)
+        nothing_left = all(w.what in shut for w in self._scenario.spec.ways)
         return failures >= self._scenario.spec.tries or troubles >= TROUBLES or nothing_left
 
     def _poor(self, run_id: str) -> bool:

@@ -104,7 +104,7 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
         me.reason = f"it could not reach the store for {silent_s:.0f} s"
         return [Stop(me.reason)]
     if job.state == "exited":
-        return _exited(me, job)
+        return _exited(me, job, uptime_s)
     why = _save_why(me, uptime_s)
     if why and job.state == "running" and not me.asked_to_save:
         me.asked_to_save, me.doing, me.reason = True, "saving", why
@@ -143,7 +143,7 @@ def _save_why(me: Me, uptime_s: float) -> str:
     return ""
 
 
-def _exited(me: Me, job: Job) -> list[Act]:
+def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
     if job.exit_code == 0:
         me.doing, me.reason = "finished", "the job has ended well"
         return []
@@ -155,8 +155,8 @@ def _exited(me: Me, job: Job) -> list[Act]:
         return []
     me.failures = 1 if job.saved > me.failed_at else me.failures + 1
     me.failed_at = job.saved
-    if me.nodes == 1 and me.failures < me.tries:
-        # In place: the machine is good, and nobody else has to start again.
+    if me.nodes == 1 and me.failures < me.tries and not _save_why(me, uptime_s):
+        # In place: the machine is good and stays, and nobody else has to start again.
         return [Start(f"again, after exit code {job.exit_code}: {me.failures} of {me.tries} tries")]
     me.doing, me.reason = "failed", f"the job has failed with exit code {job.exit_code}"
     return []
