@@ -752,7 +752,9 @@ def test_a_machine_that_its_provider_forgot_is_taken_for_ended() -> None:
     """Not for as long as listings may lag, and not while it reports."""
     state = running()
     for unlisted, silent, said in ((419.0, 1e4, False), (420.0, 0.0, False), (420.0, 1e4, True)):
-        seen = a_seen(beats=(a_beat(),), silent_s={"m1": silent}, unlisted_s=lambda name: unlisted)
+        seen = a_seen(
+            beats=(a_beat(),), silent_s={"m1": silent}, unlisted_s={"m1": unlisted}.__getitem__
+        )
         events = [a.event for a in answer(state, seen) if isinstance(a, Record)]
         told = [e for e in events if isinstance(e, MachineEnded)]
         assert bool(told) == said

@@ -13,7 +13,7 @@ _SETTLES_S = 60
 class SimJob:
     __slots__ = (
         "_ends", "_every", "_exits", "_fails_at", "_last", "_nodes", "_pending", "_rate", "_saves",
-        "_since", "_step", "_working", "failures", "finished", "saved",
+        "_since", "_step", "_working", "failures", "finished", "finished_at", "saved",
     )  # fmt: skip
 
     def __init__(self, spec: Spec, nodes: int, rate: float, fails_at: float | None) -> None:
@@ -29,6 +29,7 @@ class SimJob:
         self._exits: dict[int, tuple[int, str]] = {}
         self._last = self._since = 0
         self.finished = False
+        self.finished_at = 0
         self.failures = 0
 
     def starts(self, rank: int, resume: str, now: int) -> None:
@@ -45,12 +46,12 @@ class SimJob:
             limit = min(self._ends, self._fails_at)
             self._step = min(self._step + self._rate * (now - self._last), limit)
             if self._step >= limit:
-                self._all_exit()
+                self._all_exit(now)
         self._last = now
 
-    def _all_exit(self) -> None:
+    def _all_exit(self, now: int) -> None:
         if self._step >= self._ends:
-            self.finished = True
+            self.finished, self.finished_at = True, now
             code = (0, "")
         else:
             self.failures += 1

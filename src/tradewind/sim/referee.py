@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 _decode = json.Decoder(Commit).decode
 SKEW_S = 240
+STALL_S = 300
 FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.95) + 10
 """A replaced machine has stopped by then: it reads its orders every beat, or fences itself."""
 
@@ -214,7 +215,10 @@ class Referee:
         }[event.outcome](run_id)
         if not right:
             raise Violation(f"{run_id} ended as {event.outcome} ({event.reason}), and was not")
-        late = spec.deadline_s is not None and world.now > spec.deadline_s + SKEW_S
+        # Decided up to a stall before; and work that was done in time is not late.
+        done = min((job.finished_at or world.now for job in self.jobs.values()), default=world.now)
+        at = done if event.outcome == "succeeded" else world.now - STALL_S
+        late = spec.deadline_s is not None and at > spec.deadline_s + SKEW_S
         if late and not any(isinstance(e, Forecast) and e.late for e in self.events[run_id]):
             raise Violation(f"{run_id} is late and was never announced to be")
 
