@@ -14,7 +14,10 @@ from msgspec import Struct
 from tradewind.model.run import Machine, Request, Spec
 
 
-class _Event(Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True):
+class _Event(
+    Struct, frozen=True, kw_only=True, tag_field="type", forbid_unknown_fields=True, gc=False
+):
+    # Nothing in here ever points back: the garbage collector need not look at a long journal.
     pass
 
 
@@ -146,7 +149,7 @@ FORMAT = 1
 """Of commits. A reader stops at a newer one."""
 
 
-class Commit(Struct, frozen=True, forbid_unknown_fields=True):
+class Commit(Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """What came N-th: events that were recorded together, by one writer."""
 
     format: int

@@ -21,6 +21,7 @@ from tradewind.sim.referee import Referee
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, Violation, World
+from tradewind.steps import Steps
 
 Make = Callable[..., Controller]
 
@@ -42,6 +43,7 @@ class SimController:
         self._skew_s = scenario.skews_s[number]
         self._lives = 0
         self._steps: Any = None
+        self._what: Callable[[Controller], Steps[Any]] = _whole_pass
         self._then: Callable[[Any], None] = self._passed
         self._quiet = START_S + scenario.quiet_s
         chances = scenario.chances
@@ -66,10 +68,12 @@ class SimController:
         )
 
     def wake(self) -> None:
-        self.begin(self.controller.whole_pass(), self._passed)
+        self.begin(_whole_pass, self._passed)
 
-    def begin(self, steps: Any, then: Callable[[Any], None]) -> None:
-        self._steps, self._then = steps, then
+    def begin(self, what: Callable[[Controller], Steps[Any]], then: Callable[[Any], None]) -> None:
+        """One thing at a time; begun again if it is cut off."""
+        self._what, self._then = what, then
+        self._steps = what(self.controller)
         self._advance(None, None)
 
     def _advance(self, answer: Any, error: TradewindError | None) -> None:
@@ -121,7 +125,7 @@ class SimController:
             world.tell(self.name, f"dies {'after' if after else 'before'} {_named(step)}")
         self._steps.close()
         self._born()
-        world.later(world.rng.randrange(5, 300), self.wake)
+        world.later(world.rng.randrange(5, 300), lambda: self.begin(self._what, self._then))
 
     def _stall(self, step: Any) -> None:
         world = self._world
@@ -167,6 +171,10 @@ class SimController:
                     state.leg.state == "running",
                 )
         self._world.later(self._scenario.pass_s, self.wake)
+
+
+def _whole_pass(controller: Controller) -> Steps[Any]:
+    return controller.whole_pass()
 
 
 def _named(step: Any) -> str:

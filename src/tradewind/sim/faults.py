@@ -19,6 +19,7 @@ from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, Violation, World
 
 RUN = "run-1"
+_WHY = "the user asked for it"
 _AFTER_QUIET_S = 4 * 3600
 
 
@@ -46,7 +47,10 @@ class Simulation:
             SimController(world, scenario, self.store, self.cloud, self.referee, make, number)
             for number in range(scenario.controllers)
         ]
-        self._client = SimController(world, scenario, self.store, self.cloud, self.referee, make, 2)
+        self._user, self._canceller = (
+            SimController(world, scenario, self.store, self.cloud, self.referee, make, 2)
+            for _ in range(2)
+        )
 
     def run(self) -> None:
         world, scenario = self.world, self.scenario
@@ -63,29 +67,18 @@ class Simulation:
     def _submit(self, done: Any) -> None:
         """Until it has worked: the user is asked to try again."""
         if RUN not in self.referee.events:
-            steps = self._client.controller.submit(RUN, self.scenario.spec)
-            self._client.wake = lambda: self._client.begin(steps_again(), self._submit)  # type: ignore[method-assign]
-
-            def steps_again() -> Any:
-                return self._client.controller.submit(RUN, self.scenario.spec)
-
-            self.world.later(5, lambda: self._client.begin(steps, self._submit))
-
-    def _cancel(self) -> None:
-        self.referee.cancelled = True
-        self._try_cancel(False)
-
-    def _try_cancel(self, done: Any) -> None:
-        if done is True or RUN in self.referee.ended:
-            return
-
-        def again() -> None:
-            self._client.begin(
-                self._client.controller.cancel(RUN, "the user asked for it"), self._try_cancel
+            spec = self.scenario.spec
+            self.world.later(
+                5, lambda: self._user.begin(lambda c: c.submit(RUN, spec), self._submit)
             )
 
-        self._client.wake = again  # type: ignore[method-assign]
-        self.world.later(20, again)
+    def _cancel(self, done: Any = False) -> None:
+        self.referee.cancelled = True
+        if done is True or RUN in self.referee.ended:
+            return
+        self.world.later(
+            20, lambda: self._canceller.begin(lambda c: c.cancel(RUN, _WHY), self._cancel)
+        )
 
     def _done(self) -> bool:
         """Nothing is left to happen: the run is closed, its marker gone, and no machine lives."""
