@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from tests.runs.builders import CLOUD_S, NOW, SPEC, a_beat
 from tradewind import journal, steps
 from tradewind.controller import Controller
-from tradewind.controller.controller import beat_key
 from tradewind.errors import TradewindError
+from tradewind.model import places
 from tradewind.model.event import Event
 from tradewind.model.run import Listing, Machine, Request, Spec
 from tradewind.providers.base import LaunchMachines, ListMachines, TerminateMachines
@@ -129,7 +129,7 @@ class World:
     def beat(self, name: str, doing: str = "working", run_id: str = "run-1", **more: Any) -> None:
         """The machine reports."""
         data = json.encode(a_beat(name, doing, **more))
-        self.store.replace(beat_key(run_id, name), data)
+        self.store.replace(places.heartbeat(run_id, name), data)
 
     def events(self, run_id: str = "run-1") -> list[Event]:
         return [event for c in journal.read(self.store, run_id) for event in c.events]

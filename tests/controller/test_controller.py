@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from tests.controller.fakes import World
 from tests.runs.builders import SPEC, WAY, a_machine, with_tokens
 from tradewind import journal
-from tradewind.controller.controller import LIVE, beat_key
 from tradewind.errors import BadFile, InvalidValue, SourceFailed
+from tradewind.model import places
 from tradewind.model.event import (
     Abandoned,
     CancelAsked,
@@ -42,7 +42,7 @@ def test_a_run_from_its_submission_to_its_end() -> None:
     world = World()
     controller = world.controller()
     assert world.submit(controller)
-    assert world.store.list_after(LIVE) == [LIVE + "run-1"]
+    assert world.store.list_after(places.LIVE) == [places.LIVE + "run-1"]
     world.whole_pass(controller)
     assert world.types() == ["Submitted", "LegRequested", "MachinesFound"]
     assert [request.launch_id for request in world.cloud.launches] == ["run-1-1"]
@@ -65,7 +65,7 @@ def test_a_run_from_its_submission_to_its_end() -> None:
     world.wait(120)
     world.whole_pass(controller)
     assert world.types()[8:] == ["Closed"]
-    assert world.store.list_after(LIVE) == []
+    assert world.store.list_after(places.LIVE) == []
     world.asked.clear()
     assert world.whole_pass(controller) == []
     assert world.asked == {"ListMachines": 1, "ListAfter": 1}
@@ -338,7 +338,7 @@ def test_a_heartbeat_that_cannot_be_read_is_none() -> None:
     controller = world.controller()
     world.submit(controller)
     world.whole_pass(controller)
-    world.store.replace(beat_key("run-1", "m1"), b"{]")
+    world.store.replace(places.heartbeat("run-1", "m1"), b"{]")
     assert world.whole_pass(controller) == []
     assert world.types()[-1] == "MachinesFound"
 
@@ -360,10 +360,10 @@ def test_a_submission_that_was_cut_off_is_abandoned() -> None:
     world.whole_pass(controller)
     (event,) = world.events()
     assert isinstance(event, Abandoned)
-    assert world.store.list_after(LIVE) == []
+    assert world.store.list_after(places.LIVE) == []
     assert not world.submit(controller)  # too late now, and nobody looks at it again
     world.whole_pass(controller)
-    assert world.store.list_after(LIVE) == []
+    assert world.store.list_after(places.LIVE) == []
 
 
 def test_a_cancelled_run_saves_and_ends() -> None:

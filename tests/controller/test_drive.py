@@ -10,8 +10,8 @@ from msgspec import json
 
 from tradewind import clock, journal, steps
 from tradewind.controller import Controller, drive
-from tradewind.controller.controller import LIVE, beat_key
 from tradewind.errors import BadFile, SourceFailed, TradewindError
+from tradewind.model import places
 from tradewind.model.event import LaunchRefused, LegRequested, LegUp, MachinesFound
 from tradewind.model.run import Facts, Heartbeat, Listing, Machine, Request, Spec, Way
 from tradewind.providers.base import Refused
@@ -87,7 +87,7 @@ def report(store: MemoryStore, cloud: FakeCloud) -> None:
         beat = Heartbeat(
             machine_id=machine.machine_id, leg=1, beat=1, uptime_s=60.0, doing="working"
         )
-        store.replace(beat_key(machine.run_id, machine.machine_id), json.encode(beat))
+        store.replace(places.heartbeat(machine.run_id, machine.machine_id), json.encode(beat))
 
 
 @pytest.mark.parametrize("workers", [1, 3, 64, 1000])
@@ -150,7 +150,7 @@ def test_failing_runs_leave_the_others_alone() -> None:
 def test_a_look_that_fails_touches_no_run() -> None:
     class Unlisted(MemoryStore):
         def list_after(self, prefix: str, after: str = "") -> list[str]:
-            if prefix == LIVE:
+            if prefix == places.LIVE:
                 raise SourceFailed("no answer")
             return super().list_after(prefix, after)
 

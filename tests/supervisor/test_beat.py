@@ -10,11 +10,12 @@ from tests.runs.builders import AT, found, requested, submitted, up
 from tests.supervisor.builders import RUNNING, me, working
 from tradewind import journal, steps
 from tradewind.errors import SourceFailed
+from tradewind.model import places
 from tradewind.model.event import Ended, Event, LaunchRefused, LegDraining, LegOver, Progress
 from tradewind.model.run import Heartbeat
 from tradewind.store.memory import MemoryStore
 from tradewind.store.steps import Create, Find, ListAfter, Replace, performer
-from tradewind.supervisor.beat import beat, checkpoint_key, choose_resume, orders
+from tradewind.supervisor.beat import beat, choose_resume, orders
 from tradewind.supervisor.decide import Job, Me, Save, ShutDown, Start, Stop
 
 Perform = Callable[[Any], Any]
@@ -116,37 +117,37 @@ def test_it_resumes_from_the_newest_legs_newest_checkpoint() -> None:
     """A leg that was replaced but lived on may have come further: it is not of our line."""
     where = MemoryStore()
     for leg, step in ((1, 100), (1, 9000), (2, 110), (2, 1200)):
-        where.create(checkpoint_key("run-1", leg, step), b"{}")
-    assert resumed(where, leg=3) == checkpoint_key("run-1", 2, 1200)
+        where.create(places.checkpoint("run-1", leg, step), b"{}")
+    assert resumed(where, leg=3) == places.checkpoint("run-1", 2, 1200)
 
 
 def test_its_own_and_later_legs_are_not_before_it() -> None:
     where = MemoryStore()
     for leg, step in ((1, 100), (2, 200), (3, 300), (10, 400)):
-        where.create(checkpoint_key("run-1", leg, step), b"{}")
-    assert resumed(where, leg=2) == checkpoint_key("run-1", 1, 100)
-    assert resumed(where, leg=11) == checkpoint_key("run-1", 10, 400)
+        where.create(places.checkpoint("run-1", leg, step), b"{}")
+    assert resumed(where, leg=2) == places.checkpoint("run-1", 1, 100)
+    assert resumed(where, leg=11) == places.checkpoint("run-1", 10, 400)
 
 
 def test_all_machines_of_a_leg_agree_on_the_first_choice() -> None:
     where = MemoryStore()
-    where.create(checkpoint_key("run-1", 1, 100), b"{}")
+    where.create(places.checkpoint("run-1", 1, 100), b"{}")
     first = resumed(where, leg=2)
-    where.create(checkpoint_key("run-1", 1, 200), b"{}")  # late, from a machine cut off
+    where.create(places.checkpoint("run-1", 1, 200), b"{}")  # late, from a machine cut off
     assert resumed(where, leg=2, machine_id="m2", rank=1) == first
-    assert resumed(where, leg=3) == checkpoint_key("run-1", 1, 200)
+    assert resumed(where, leg=3) == places.checkpoint("run-1", 1, 200)
 
 
 def test_a_choice_whose_acknowledgement_was_lost_stands() -> None:
     where = MemoryStore()
-    where.create(checkpoint_key("run-1", 1, 100), b"{}")
+    where.create(places.checkpoint("run-1", 1, 100), b"{}")
     who = me(leg=2)
     with pytest.raises(SourceFailed):
         steps.run(choose_resume(who), failing(where, Create, after=True))
     assert who.resume is None
-    where.create(checkpoint_key("run-1", 1, 200), b"{}")
+    where.create(places.checkpoint("run-1", 1, 200), b"{}")
     steps.run(choose_resume(who), performer(where))
-    assert who.resume == checkpoint_key("run-1", 1, 100)
+    assert who.resume == places.checkpoint("run-1", 1, 100)
 
 
 # -- a whole beat ----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from tradewind import clock, journal
 from tradewind.bench.slow import Slow, pages_of
 from tradewind.controller import Controller, drive
-from tradewind.controller.controller import LIVE, beat_key
+from tradewind.model import places
 from tradewind.model.event import Event, LegRequested, LegUp, MachinesFound, Progress, Submitted
 from tradewind.model.run import Facts, Heartbeat, Listing, Machine, Request, Spec, Way
 from tradewind.providers.base import Refused
@@ -133,7 +133,7 @@ def _begin(store: Store, name: str, now: float) -> Machine:
         Progress(leg=1, step=3000.0, saved=3000.0, rate=1.0),
     ]
     at = journal.moment(now)
-    store.create(LIVE + name, b"{}")
+    store.create(places.LIVE + name, b"{}")
     for number, event in enumerate(events, 1):
         journal.append(store, name, number, writer="ctl-bench", at=at, events=[event])
     _beat(store, name, 1)
@@ -146,7 +146,7 @@ def _beat(store: Store, name: str, beat: int) -> None:
         machine_id=machine, leg=1, beat=beat, uptime_s=3500.0 + 30 * beat, doing="working",
         step=3000.0 + 30 * beat, rate=1.0, saved=3000.0,
     )  # fmt: skip
-    store.replace(beat_key(name, machine), json.encode(heartbeat))
+    store.replace(places.heartbeat(name, machine), json.encode(heartbeat))
 
 
 def _peak_mb() -> float:

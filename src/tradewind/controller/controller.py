@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tradewind import journal
 from tradewind.controller.memory import Memory, RunMemory
 from tradewind.errors import SourceFailed, TradewindError
+from tradewind.model import places
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
     CancelAsked,
@@ -37,7 +38,6 @@ from tradewind.runs.state import RunState
 from tradewind.steps import Steps
 from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter
 
-LIVE = "live/"
 _ROUNDS = 20
 _NOTHING: dict[str, tuple[str, Machine]] = {}
 
@@ -77,7 +77,7 @@ class Controller:
     def submit(self, run_id: str, spec: Spec) -> Steps[bool]:
         """The marker first: a run that is recorded and not looked at would wait for ever. False:
         there is such a run, or this took so long that it was abandoned."""
-        yield Create(LIVE + run_id, b"{}")
+        yield Create(places.LIVE + run_id, b"{}")
         commit = self._commit(1, [Submitted(run_id=run_id, spec=spec)])
         return (yield from journal.append_steps(run_id, commit))
 
@@ -103,8 +103,8 @@ class Controller:
             for machine in listing.machines:
                 of_run = sight.by_run.setdefault(machine.run_id, {})
                 of_run[machine.machine_id] = (provider, machine)
-        marked: list[str] = yield ListAfter(LIVE)
-        names = [key.removeprefix(LIVE) for key in marked]
+        marked: list[str] = yield ListAfter(places.LIVE)
+        names = [key.removeprefix(places.LIVE) for key in marked]
         sight.marked = frozenset(names)
         sight.runs = names + [
             name
@@ -189,7 +189,7 @@ class Controller:
                 except SourceFailed:
                     continue  # the next pass will ask again
             elif isinstance(action, Forget):
-                yield Delete(LIVE + memory.run_id)
+                yield Delete(places.LIVE + memory.run_id)
 
     def _launch(self, memory: RunMemory, action: Launch) -> Steps[None]:
         request = action.request
@@ -254,7 +254,7 @@ class Controller:
     def _feel(self, memory: RunMemory) -> Steps[None]:
         claimed = memory.state.claimed
         if len(claimed) > 1 and all(name in memory.pulses for name in claimed):
-            keys = tuple(beat_key(memory.run_id, name) for name in claimed)
+            keys = tuple(places.heartbeat(memory.run_id, name) for name in claimed)
             asked = self._watch()
             found: list[bytes] = yield GetMany(keys)
             for name, data in zip(claimed, found, strict=True):
@@ -262,7 +262,7 @@ class Controller:
             return
         for name in claimed:
             asked = self._watch()
-            one: bytes | None = yield Find(beat_key(memory.run_id, name))
+            one: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
             if one is not None:  # it has come up
                 memory.felt(name, one, asked, self._watch())
 
@@ -289,10 +289,6 @@ class Controller:
             listed = {name for machines in sight.by_run.values() for name in machines}
             for name in [n for n in self.memory.unclaimed if n not in listed]:
                 del self.memory.unclaimed[name]
-
-
-def beat_key(run_id: str, machine_id: str) -> str:
-    return f"runs/{run_id}/machines/{machine_id}/heartbeat.json"
 
 
 def _news(state: RunState, event: Event) -> bool:

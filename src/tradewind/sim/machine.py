@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tradewind.errors import SourceFailed, TradewindError
+from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.model.timing import BEAT_S
 from tradewind.sim.cloud import Rental, SimCloud
@@ -15,7 +16,7 @@ from tradewind.sim.scenario import Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, World
 from tradewind.store.steps import Create
-from tradewind.supervisor.beat import beat, checkpoint_key
+from tradewind.supervisor.beat import beat
 from tradewind.supervisor.decide import Act, Me, Save, ShutDown, Start
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ class SimMachine:
             self._rental.claimed_dead = (*lie, dead)
 
     def _save(self, step: int) -> None:
-        key = checkpoint_key(self.me.run_id, self.me.leg, step)
+        key = places.checkpoint(self.me.run_id, self.me.leg, step)
         try:
             self._perform(Create(key, b"{}"))
         except SourceFailed:

@@ -14,6 +14,7 @@ from msgspec import json
 
 from tradewind import journal
 from tradewind.errors import SourceFailed
+from tradewind.model import places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.run import Heartbeat
 from tradewind.steps import Steps
@@ -69,22 +70,18 @@ def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
         reason=me.reason,
     )
     me.beat += 1
-    yield Replace(f"runs/{me.run_id}/machines/{me.machine_id}/heartbeat.json", _encode(beat))
+    yield Replace(places.heartbeat(me.run_id, me.machine_id), _encode(beat))
     # From when it was sent: whoever sees it has seen it later.
     me.reached_s = uptime_s
 
 
 def choose_resume(me: Me) -> Steps[None]:
-    folder = f"runs/{me.run_id}/checkpoints/"
+    folder = places.checkpoints(me.run_id)
     keys: list[str] = yield ListAfter(folder)
     mine = f"{folder}{me.leg:06d}/"
     chosen = max((key for key in keys if key < mine), default="")
-    place = f"runs/{me.run_id}/legs/{me.leg:06d}/resume"
+    place = places.resume(me.run_id, me.leg)
     if (yield Create(place, chosen.encode())):
         me.resume = chosen
     else:
         me.resume = (yield Get(place)).decode()
-
-
-def checkpoint_key(run_id: str, leg: int, step: int) -> str:
-    return f"runs/{run_id}/checkpoints/{leg:06d}/{step:020d}.json"

@@ -1,0 +1,28 @@
+"""What a machine is given at its launch: enough to find its run in the store. The rest (the job, and
+how often it may fail) is in the run's journal."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    store_url: str
+    run_id: str
+    leg: int
+    rank: int
+    nodes: int
+    machine_id: str
+    launch_id: str
+    hard_stop_s: int
+    after: int
+    """The commit that recorded the purchase: orders come after it."""
+    host: str = "127.0.0.1"
+    """By what name the other machines of the leg reach this one."""
+    notice: str = ""
+    """Where the provider tells that it will take the machine: a file for local ones, else the name
+    of the provider whose metadata service is to be asked."""
+    python: str = ""
+    """The interpreter that has Tradewind, where it is known; else the kit is installed."""
+    kit: str = ""
+    """A path or URL of the kit of wheels."""

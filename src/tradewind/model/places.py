@@ -1,0 +1,59 @@
+"""Where everything of a run lies in its store: the one list of keys.
+
+live/<run-id>                                    there while the run is looked at
+runs/<run-id>/journal/<20 digits>.json           commits
+runs/<run-id>/volumes/<20 digits>.jsonl          commits, bound by the thousand
+runs/<run-id>/job/bundle.tar.gz                  the user's folder, as it was when submitted
+runs/<run-id>/machines/<machine>/heartbeat.json  what a machine does now
+runs/<run-id>/legs/<leg>/resume                  the checkpoint that the leg started from
+runs/<run-id>/legs/<leg>/address                 host:port of rank 0, for the others to meet
+runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
+runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
+kits/<hash>/…                                    wheels for machines that have nothing
+"""
+
+from __future__ import annotations
+
+LIVE = "live/"
+
+
+def run(run_id: str) -> str:
+    return f"runs/{run_id}/"
+
+
+def bundle(run_id: str) -> str:
+    return f"runs/{run_id}/job/bundle.tar.gz"
+
+
+def heartbeat(run_id: str, machine_id: str) -> str:
+    return f"runs/{run_id}/machines/{machine_id}/heartbeat.json"
+
+
+def resume(run_id: str, leg: int) -> str:
+    return f"runs/{run_id}/legs/{leg:06d}/resume"
+
+
+def address(run_id: str, leg: int) -> str:
+    return f"runs/{run_id}/legs/{leg:06d}/address"
+
+
+def checkpoints(run_id: str) -> str:
+    return f"runs/{run_id}/checkpoints/"
+
+
+def checkpoint(run_id: str, leg: int, step: int) -> str:
+    return f"runs/{run_id}/checkpoints/{leg:06d}/{step:020d}.json"
+
+
+def logs(run_id: str, leg: int | None = None, rank: int | None = None) -> str:
+    """The folder of a run's, a leg's or one machine's output."""
+    folder = f"runs/{run_id}/logs/"
+    if leg is not None:
+        folder += f"{leg:06d}/"
+        if rank is not None:
+            folder += f"{rank:04d}/"
+    return folder
+
+
+def log_piece(run_id: str, leg: int, rank: int, offset: int) -> str:
+    return f"{logs(run_id, leg, rank)}{offset:020d}.log"
