@@ -1,5 +1,5 @@
-"""What a machine is given at its launch: enough to find its run in the store. The rest (the job, and
-how often it may fail) is in the run's journal."""
+"""What a machine is given at its launch: enough to find its run in the store. The rest, such as the
+job and how often it may fail, is in the run's journal."""
 
 from __future__ import annotations
 
