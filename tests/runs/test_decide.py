@@ -631,11 +631,11 @@ def test_a_gang_needs_as_many_reserves_of_whole_billing_steps() -> None:
 def test_machines_may_be_up_for_what_is_left_and_no_longer() -> None:
     *_, event = events(state_of(submitted(budget=5_000_000)), a_seen())
     assert isinstance(event, LegRequested)
-    assert event.request.hard_stop_s == 5000 - 2 * 60
+    assert event.request.hard_stop_s == int(0.99 * 5000) - 2 * 60
     # Both of a gang spend at once.
     *_, event = events(state_of(submitted(ways=(PAIR,), budget=9_000_000)), a_seen())
     assert isinstance(event, LegRequested)
-    assert event.request.hard_stop_s == 4500 - 2 * 60
+    assert event.request.hard_stop_s == int(0.99 * 4500) - 2 * 60
 
 
 def test_machines_are_never_up_for_longer_than_a_week() -> None:
@@ -683,7 +683,7 @@ def test_a_machine_reported_as_ended_may_live_on_for_a_while() -> None:
     assert events(state, a_seen(ago_s=419.0)) == []
     event = one(state, a_seen(ago_s=420.0))
     assert isinstance(event, LegRequested)
-    assert event.request.hard_stop_s == 1800 - 2 * 60
+    assert event.request.hard_stop_s == int(0.99 * 1800) - 2 * 60
 
 
 def test_a_purchase_of_unknown_outcome_is_counted_until_it_would_have_shown() -> None:
@@ -693,7 +693,7 @@ def test_a_purchase_of_unknown_outcome_is_counted_until_it_would_have_shown() ->
     assert events(state_of(*lost), a_seen(ago_s=patience_s - 1)) == []
     event = one(state_of(*lost), a_seen(ago_s=patience_s))
     assert isinstance(event, LegRequested)
-    assert event.request.hard_stop_s == 3000 - 2 * 60
+    assert event.request.hard_stop_s == int(0.99 * 3000) - 2 * 60
 
 
 # -- cleaning up -----------------------------------------------------------------------------------

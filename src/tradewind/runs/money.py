@@ -21,6 +21,8 @@ from tradewind.runs.seen import Seen
 from tradewind.runs.state import Rented, RunState
 
 _LIVING_ON_S = UNREACHABLE_S + 2 * BEAT_S + SHUTDOWN_S
+_SLOWEST = 0.99
+"""A machine counts by its own clock, which may run slow by this much."""
 WEEK_S = 7 * 86_400
 
 
@@ -69,7 +71,8 @@ def hard_stop_s(way: Way, left: int | None, needed_s: float) -> int:
     """How long machines may be up: twice what is expected, and never for more than is left."""
     most = min(2 * needed_s + 3600, WEEK_S)
     if left is not None and way.price:
-        most = min(most, left * 3600 // way.price_all - 2 * way.facts.billing_lead_s)
+        paid_s = left * 3600 // way.price_all
+        most = min(most, _SLOWEST * paid_s - 2 * way.facts.billing_lead_s)
     return max(int(most), 1)
 
 

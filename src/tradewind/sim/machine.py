@@ -56,7 +56,7 @@ class SimMachine:
         self._up_at = world.now
         boot_s = 60
         if cloud.noisy:
-            self._clock_rate = rng.uniform(0.95, 1.05)
+            self._clock_rate = rng.uniform(0.99, 1.01)
             self._up_at += rng.randrange(60)
             boot_s = rng.randrange(60, 200)
             if self._fate(request):

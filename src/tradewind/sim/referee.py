@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _decode = json.Decoder(Commit).decode
 SKEW_S = 240
 STALL_S = 300
-FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.95) + 10
+FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.99) + 10
 """A replaced machine has stopped by then: it reads its orders every beat, or fences itself."""
 
 

@@ -95,6 +95,9 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
     if me.doing in ("stopped", "failed", "finished"):
         if me.idle_since_s is None:
             me.idle_since_s = uptime_s
+        elif silent_s < 2 * BEAT_S and _left_s(me, uptime_s) < DRAIN_S:
+            me.shut_down = True  # it has been reported, and nothing else can be done in that time
+            return [ShutDown(f"it is done, and its time is up in {_left_s(me, uptime_s):.0f} s")]
         elif uptime_s - me.idle_since_s >= UNATTENDED_S:
             me.shut_down = True
             return [ShutDown(f"it is done, and nobody came for {UNATTENDED_S} s")]
@@ -121,7 +124,7 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
 def _end(me: Me, uptime_s: float, silent_s: float) -> str:
     if me.fenced:
         return me.fenced
-    if uptime_s >= me.hard_stop_s - SHUTDOWN_S - BEAT_S:
+    if _left_s(me, uptime_s) <= 0:
         return f"it has been up for {uptime_s:.0f} s, all that it was given"
     if silent_s >= UNREACHABLE_S:
         return f"it could not reach the store for {silent_s:.0f} s"
@@ -137,10 +140,15 @@ def _save_why(me: Me, uptime_s: float) -> str:
         return "the provider will take this machine"
     if me.draining:
         return me.draining
-    left_s = me.hard_stop_s - SHUTDOWN_S - BEAT_S - uptime_s
+    left_s = _left_s(me, uptime_s)
     if left_s < DRAIN_S:
         return f"its time is up in {left_s:.0f} s"
     return ""
+
+
+def _left_s(me: Me, uptime_s: float) -> float:
+    """Until it shuts itself down, at the latest."""
+    return me.hard_stop_s - SHUTDOWN_S - BEAT_S - uptime_s
 
 
 def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
