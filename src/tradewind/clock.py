@@ -42,6 +42,12 @@ def stopwatch() -> float:
     return time.perf_counter()
 
 
+def epoch() -> float:
+    """Seconds since 1970, to tell how long ago something was across processes of one computer.
+    `$TRADEWIND_NOW` does not hold it: waiting goes on."""
+    return time.time()
+
+
 def sleep(seconds: float) -> None:
     time.sleep(seconds)
 

@@ -1,0 +1,112 @@
+"""Passes one after another, for as long as somebody wants them.
+
+`tick` is one pass: for cron, a CI job, a function. `watch` goes on until the runs that were named
+are over, or for ever. Several may be at work at once and all is well; so that they do not do the
+same twice, each leaves a sign in the store (`controllers/lease.json`) and stands back while it sees
+another's sign change. Nothing depends on that: a sign that cannot be read or written is no sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, json
+
+from tradewind import clock
+from tradewind.controller import drive, persist
+from tradewind.controller.controller import Controller
+from tradewind.errors import NotFound, TradewindError
+from tradewind.providers.base import Provider
+from tradewind.store.base import Store
+
+LEASE = "controllers/lease.json"
+_DEAD = 3
+"""A sign that has not changed for so many of its owner's passes is a dead one's."""
+
+Troubles = list[tuple[str, TradewindError]]
+
+
+class _Sign(Struct):
+    writer: str
+    count: int
+    pass_s: float
+
+
+class Loop:
+    def __init__(
+        self, store: Store, providers: Mapping[str, Provider], home: Path, *, pass_s: float = 15.0
+    ) -> None:
+        self.store, self.pass_s = store, pass_s
+        self._path = persist.place(home, store.url)
+        self._perform = drive.performer(store, providers)
+        self.controller = Controller(
+            clock.new_id("ctl"), tuple(providers), clock=_wall, watch=clock.epoch
+        )
+        self.controller.memory = persist.load(self._path, store.url, clock.epoch())
+        self._count = 0
+        self._other: tuple[_Sign | None, float] = (None, 0.0)
+
+    def tick(self) -> Troubles:
+        """One pass; what went wrong with which run."""
+        troubles = drive.whole_pass(self.controller, self._perform)
+        persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())
+        return troubles
+
+    def watch(
+        self,
+        wanted: Callable[[], bool],
+        *,
+        tell: Callable[[Troubles], None] = lambda troubles: None,
+    ) -> None:
+        """Passes until `wanted` says no. What goes wrong is told, and tried again next time."""
+        try:
+            while wanted():
+                start = clock.stopwatch()
+                if self._my_turn():
+                    try:
+                        tell(self.tick())
+                    except TradewindError as error:
+                        tell([("", error)])
+                clock.sleep(max(self.pass_s - (clock.stopwatch() - start), 0.05))
+        finally:
+            self._leave()
+
+    def _my_turn(self) -> bool:
+        try:
+            found = _read(self.store.get(LEASE))
+        except NotFound:
+            found = None
+        except TradewindError:
+            return True
+        if found and found.writer != self.controller.writer:
+            sign, since = self._other
+            if found != sign:
+                self._other = (found, clock.stopwatch())
+                return False
+            if clock.stopwatch() - since < _DEAD * found.pass_s:
+                return False
+        self._count += 1
+        mine = _Sign(self.controller.writer, self._count, self.pass_s)
+        with suppress(TradewindError):
+            self.store.replace(LEASE, json.encode(mine))
+        return True
+
+    def _leave(self) -> None:
+        """So that whoever comes next need not wait."""
+        with suppress(TradewindError):
+            found = _read(self.store.get(LEASE))
+            if found and found.writer == self.controller.writer:
+                self.store.delete(LEASE)
+
+
+def _read(data: bytes) -> _Sign | None:
+    try:
+        return json.decode(data, type=_Sign)
+    except DecodeError:
+        return None
+
+
+def _wall() -> float:
+    return clock.now().timestamp()

@@ -1,0 +1,82 @@
+"""A controller's memory in a file, for passes that are processes of their own (cron, a CI job).
+
+It is a cache: without it, or where it cannot be trusted, everything is read anew and every waiting
+time starts over. Times in it are this computer's wall clock; after the clock was set back, or the
+store is another one, the memory is not used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from tradewind import __version__
+from tradewind.controller.memory import Memory, RunMemory
+from tradewind.errors import NoAccess
+from tradewind.ownfiles import replace
+from tradewind.runs.state import RunState
+
+_KEPT_COMMITS = 64
+
+
+class _Pulse(Struct):
+    data: bytes
+    changed: float
+    looked: float
+
+
+class _Run(Struct):
+    state: RunState
+    since: dict[int, float]
+    pulses: dict[str, _Pulse]
+    unlisted: dict[str, float]
+
+
+class _Saved(Struct):
+    version: str
+    store_url: str
+    at: float
+    runs: dict[str, _Run]
+    unclaimed: dict[str, float]
+
+
+_decode = json.Decoder(_Saved).decode
+
+
+def place(home: Path, store_url: str) -> Path:
+    name = hashlib.sha256(store_url.encode()).hexdigest()[:16]
+    return home / "controllers" / f"{name}.json"
+
+
+def save(path: Path, memory: Memory, store_url: str, at: float) -> None:
+    runs = {
+        name: _Run(
+            run.state,
+            {number: run.since[number] for number in sorted(run.since)[-_KEPT_COMMITS:]},
+            {m: _Pulse(p.data, p.changed, p.looked) for m, p in run.pulses.items()},
+            run.unlisted,
+        )
+        for name, run in memory.runs.items()
+    }
+    replace(path, json.encode(_Saved(__version__, store_url, at, runs, memory.unclaimed)))
+
+
+def load(path: Path, store_url: str, now: float) -> Memory:
+    """Empty where there is none that can be used."""
+    memory = Memory()
+    try:
+        saved = _decode(path.read_bytes())
+    except (OSError, DecodeError, ValidationError, NoAccess):
+        return memory
+    if (saved.version, saved.store_url) != (__version__, store_url) or saved.at > now:
+        return memory
+    memory.unclaimed = saved.unclaimed
+    for name, kept in saved.runs.items():
+        run = memory.runs[name] = RunMemory(name, kept.since.get(0, now))
+        run.state, run.unlisted = kept.state, kept.unlisted
+        run.since = {0: now} | kept.since
+        for machine, pulse in kept.pulses.items():
+            run.felt(machine, pulse.data, pulse.looked, pulse.changed)
+    return memory
