@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import log2
 from typing import TYPE_CHECKING, Any
 
+from tradewind.errors import NotFound
 from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
 from tradewind.model import Accelerator, Workload
@@ -86,7 +87,12 @@ def search(
         fast = speeds.of_training(workload.train, model, groups, constants, through_xla=named)
     else:
         assert workload.work is not None
-        base = accelerators[workload.work.accelerator]
+        base = accelerators.get(workload.work.accelerator)
+        if base is None:
+            raise NotFound(
+                f"no accelerator is called {workload.work.accelerator!r}",
+                hint="`tradewind accelerators` lists them",
+            )
         fast = speeds.of_measured(workload.work, base, groups, constants)
     if workload.checkpoint.size_bytes:
         fast.state_bytes = float(workload.checkpoint.size_bytes)
