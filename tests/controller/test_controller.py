@@ -22,7 +22,7 @@ from tradewind.model.event import (
 )
 from tradewind.model.timing import GRACE_S, LOST_S
 from tradewind.providers.base import LaunchMachines, OutcomeUnknown, Refused
-from tradewind.store.steps import Create
+from tradewind.store.steps import Create, Delete
 
 TOKENS = replace(SPEC, ways=(with_tokens(),))
 
@@ -446,3 +446,59 @@ def test_a_machine_that_shows_up_when_its_run_is_closed_wakes_it_up() -> None:
     world.asked.clear()
     world.whole_pass(controller)  # and all is settled
     assert world.asked == {"ListMachines": 1, "ListAfter": 1}
+
+
+# -- going on --------------------------------------------------------------------------------------
+
+
+def stopped(world: World) -> Any:
+    """A controller whose run was cancelled and is closed."""
+    controller = started(world)
+    assert world.run(controller.cancel("run-1", "enough"))
+    world.beat("m1", "stopped", saved=500.0, beat=2)
+    for _ in range(6):
+        world.wait(120)
+        world.whole_pass(controller)
+    assert world.types()[-1] == "Closed"
+    return controller
+
+
+def test_a_run_that_was_stopped_goes_on() -> None:
+    world = World()
+    controller = stopped(world)
+    assert world.run(controller.resume("run-1", "more", budget=10**9, deadline_s=None))
+    assert world.store.list_after(places.LIVE) == [places.live("run-1", 2)]
+    world.whole_pass(controller)
+    assert world.types()[-3:] == ["Resumed", "LegRequested", "MachinesFound"]
+    state = controller.memory.runs["run-1"].state
+    assert (state.phase, state.life, state.spec.budget) == ("active", 2, 10**9)
+    assert state.saved == 500.0
+
+
+def test_a_late_forgetting_does_not_touch_a_resumed_run() -> None:
+    """Decided while the run was closed, done after it was resumed."""
+    world = World()
+    controller = stopped(world)
+    world.store.create(places.live("run-1"), b"{}")  # as if it had not been removed yet
+    late = world.controller("late")
+    generator = late.whole_pass()
+    step = next(generator)
+    while not isinstance(step, Delete):
+        step = generator.send(world.perform(step))
+    assert world.run(controller.resume("run-1", "more", budget=None, deadline_s=None))
+    world.perform(step)
+    assert world.store.list_after(places.LIVE) == [places.live("run-1", 2)]
+
+
+def test_what_cannot_be_resumed() -> None:
+    world = World()
+    controller = started(world)
+    more: dict[str, Any] = {"budget": None, "deadline_s": None}
+    assert not world.run(controller.resume("run-1", "it goes on", **more))
+    assert not world.run(controller.resume("run-9", "there is none", **more))
+    world.beat("m1", "finished", exit_code=0, beat=2)
+    for _ in range(6):
+        world.wait(120)
+        world.whole_pass(controller)
+    assert not world.run(controller.resume("run-1", "it has succeeded", **more))
+    assert world.types()[-1] == "Closed"

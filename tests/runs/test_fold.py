@@ -157,6 +157,12 @@ EVENTS: dict[type, st.SearchStrategy[Event]] = {
         events.Ended, outcome=st.sampled_from(("succeeded", "failed")), reason=_words
     ),
     events.Closed: st.builds(events.Closed, reason=_words),
+    events.Resumed: st.builds(
+        events.Resumed,
+        reason=_words,
+        budget=st.none() | st.integers(0, 10**9),
+        deadline_s=st.none() | st.floats(0, 1e10),
+    ),
 }
 
 

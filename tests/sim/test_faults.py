@@ -79,7 +79,7 @@ def test_a_crash_before_and_after_every_step() -> None:
             for crash_at in (step, -step):
                 outcome = simulate(seed, crash_at=crash_at)
                 assert not outcome.violation, (seed, crash_at)
-                assert outcome.crash_points == 1
+                assert outcome.crash_points >= 1
                 tried += 1
     assert tried > 200
 

@@ -38,6 +38,8 @@ def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield "controllers", _controllers(scenario)
     if scenario.cancel_at_s is not None:
         yield "cancelled", f"after {format_duration(scenario.cancel_at_s)}"
+    if scenario.resumes:
+        yield "resumed", "once, with more money and time, if it has ended badly"
     quiet = format_duration(scenario.quiet_s)
     if _chances(scenario.chances):
         yield "goes wrong", f"until {quiet}: {', '.join(_chances(scenario.chances))}"

@@ -25,6 +25,7 @@ from tradewind.model.event import (
     LaunchRefused,
     LaunchUnknown,
     MachinesFound,
+    Resumed,
     Submitted,
 )
 from tradewind.model.run import Listing, Machine, Spec, Way
@@ -39,6 +40,7 @@ from tradewind.steps import Steps
 from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter
 
 _ROUNDS = 20
+_NO_RETURN = ("succeeded", "abandoned")
 _NOTHING: dict[str, tuple[str, Machine]] = {}
 
 
@@ -51,7 +53,8 @@ class Sight:
         self.at = at
         self.clocks: dict[str, int] = {}
         self.by_run: dict[str, dict[str, tuple[str, Machine]]] = {}
-        self.marked: frozenset[str] = frozenset()
+        self.marked: dict[str, list[int]] = {}
+        """The lives of each run that there are marks of."""
         self.runs: list[str] = []
 
 
@@ -77,7 +80,7 @@ class Controller:
     def submit(self, run_id: str, spec: Spec) -> Steps[bool]:
         """The marker first: a run that is recorded and not looked at would wait for ever. False:
         there is such a run, or this took so long that it was abandoned."""
-        yield Create(places.LIVE + run_id, b"{}")
+        yield Create(places.live(run_id), b"{}")
         commit = self._commit(1, [Submitted(run_id=run_id, spec=spec)])
         return (yield from journal.append_steps(run_id, commit))
 
@@ -92,6 +95,19 @@ class Controller:
                 return True
         return False
 
+    def resume(
+        self, run_id: str, reason: str, *, budget: int | None, deadline_s: float | None
+    ) -> Steps[bool]:
+        """False: it is not over, or has succeeded, or never was."""
+        memory = RunMemory(run_id, self._watch())
+        yield from self._read(memory)
+        event = Resumed(reason=reason, budget=budget, deadline_s=deadline_s)
+        while memory.state.phase == "closed" and memory.state.outcome not in _NO_RETURN:
+            yield Create(places.live(run_id, memory.state.life + 1), b"{}")
+            if (yield from self._record(memory, [event])):
+                return True
+        return False
+
     def look(self) -> Steps[Sight]:
         sight = Sight(self._watch())
         for provider in self._providers:
@@ -103,10 +119,11 @@ class Controller:
             for machine in listing.machines:
                 of_run = sight.by_run.setdefault(machine.run_id, {})
                 of_run[machine.machine_id] = (provider, machine)
-        marked: list[str] = yield ListAfter(places.LIVE)
-        names = [key.removeprefix(places.LIVE) for key in marked]
-        sight.marked = frozenset(names)
-        sight.runs = names + [
+        keys: list[str] = yield ListAfter(places.LIVE)
+        for key in keys:
+            name, life = places.marked(key)
+            sight.marked.setdefault(name, []).append(life)
+        sight.runs = list(sight.marked) + [
             name
             for name, machines in sight.by_run.items()
             if name not in sight.marked and not self._settled(name, machines)
@@ -175,7 +192,7 @@ class Controller:
             unclaimed_s=unclaimed_s,
             unlisted_s=unlisted_s,
             wrote=wrote,
-            marked=memory.run_id in sight.marked,
+            marked=any(life <= state.life for life in sight.marked.get(memory.run_id, ())),
         )
         return decide(state, seen, self._offers(state), self._clock(), self._policy)
 
@@ -189,7 +206,8 @@ class Controller:
                 except SourceFailed:
                     continue  # the next pass will ask again
             elif isinstance(action, Forget):
-                yield Delete(places.LIVE + memory.run_id)
+                for life in range(1, memory.state.life + 1):
+                    yield Delete(places.live(memory.run_id, life))
 
     def _launch(self, memory: RunMemory, action: Launch) -> Steps[None]:
         request = action.request

@@ -138,10 +138,20 @@ class Closed(_Event, frozen=True, kw_only=True, tag="closed"):
     reason: str
 
 
+class Resumed(_Event, frozen=True, kw_only=True, tag="resumed"):
+    """The user wants a run that has ended without success to go on from its last checkpoint."""
+
+    reason: str
+    budget: int | None = None
+    """A new one, for everything since the run began; None: as it was."""
+    deadline_s: float | None = None
+    """A new one; None: as it was."""
+
+
 Event = (
     Submitted | Abandoned | LegRequested | MachinesFound | LaunchRefused | LaunchUnknown | LegUp
     | Progress | LegDraining | LegOver | MachineEnded | MachineBack | Forecast | CancelAsked
-    | Ended | Closed
+    | Ended | Closed | Resumed
 )  # fmt: skip
 
 

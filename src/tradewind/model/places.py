@@ -17,6 +17,18 @@ from __future__ import annotations
 LIVE = "live/"
 
 
+def live(run_id: str, life: int = 1) -> str:
+    """A resumed run has another mark than before, so that whoever is about to remove the old one
+    does not remove this."""
+    return f"{LIVE}{run_id}" if life == 1 else f"{LIVE}{run_id}~{life}"
+
+
+def marked(key: str) -> tuple[str, int]:
+    """Whose mark it is, and of which of its lives."""
+    name, _, life = key.removeprefix(LIVE).partition("~")
+    return name, int(life) if life.isdecimal() else 1
+
+
 def run(run_id: str) -> str:
     return f"runs/{run_id}/"
 

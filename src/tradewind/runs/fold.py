@@ -155,6 +155,22 @@ def _closed(state: RunState, event: events.Closed) -> None:
     _phase(state, "ended", "closed")
 
 
+def _resumed(state: RunState, event: events.Resumed) -> None:
+    if state.spec is None or state.outcome == "succeeded":
+        raise BadFile(f"the journal goes on with a run that has {state.outcome or 'no spec'}")
+    _phase(state, "closed", "waiting")
+    state.spec = replace(
+        state.spec,
+        budget=state.spec.budget if event.budget is None else event.budget,
+        deadline_s=state.spec.deadline_s if event.deadline_s is None else event.deadline_s,
+    )
+    state.life += 1
+    state.outcome = state.cancelled = ""
+    state.failures = state.barren = state.troubles = 0
+    state.refusals = ()  # its user may have raised a quota
+    state.announced_late = state.announced_over = False
+
+
 def _phase(state: RunState, old: str, new: str) -> None:
     """Every event leads from one phase to one other. That the table has a row is not enough: the
     row may be another event's."""
@@ -208,4 +224,5 @@ _APPLY: dict[type, Callable[[RunState, Any], None]] = {
     events.CancelAsked: _cancel,
     events.Ended: _ended,
     events.Closed: _closed,
+    events.Resumed: _resumed,
 }

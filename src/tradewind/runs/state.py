@@ -80,6 +80,8 @@ class RunState(Struct):
     announced_over: bool = False
     cancelled: str = ""
     outcome: str = ""
+    life: int = 1
+    """One more each time that it was resumed."""
 
     def copy(self) -> RunState:
         """To be folded further; `self` stays as it is. What it holds is never changed, only

@@ -11,6 +11,7 @@ RUN = {
     ("active", "waiting"): "the leg is over, and the work is not done: another will be chosen",
     ("waiting", "ended"): "the outcome is known: nothing is bought any more",
     ("ended", "closed"): "every machine has ended and is accounted for",
+    ("closed", "waiting"): "its user wants it to go on",
 }
 
 LEG = {

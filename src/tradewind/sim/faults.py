@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tradewind import clock
 from tradewind.controller import Controller
+from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.sim import scenario as scenarios
 from tradewind.sim.cloud import Rental, SimCloud
@@ -20,6 +21,7 @@ from tradewind.sim.world import START_S, Violation, World
 
 RUN = "run-1"
 _WHY = "the user asked for it"
+_MARKS = (places.live(RUN), places.live(RUN, 2))
 _AFTER_QUIET_S = 4 * 3600
 
 
@@ -80,16 +82,41 @@ class Simulation:
             20, lambda: self._canceller.begin(lambda c: c.cancel(RUN, _WHY), self._cancel)
         )
 
+    def _resume(self, done: Any = False) -> None:
+        """Once, with three times the budget and an hour more."""
+        spec = self.referee.spec
+        if done is True or RUN not in self.referee.closed:
+            return
+        if self.referee.ended[RUN] in ("succeeded", "abandoned") or self.referee.resumed:
+            return
+        budget = spec.budget and 3 * spec.budget
+        until = spec.deadline_s and self.world.now + 3600.0
+        self.world.later(
+            30,
+            lambda: self._canceller.begin(
+                lambda c: c.resume(RUN, _WHY, budget=budget, deadline_s=until), self._resume
+            ),
+        )
+
     def _done(self) -> bool:
         """Nothing is left to happen: the run is closed, its marker gone, and no machine lives."""
+        if self.referee.just_closed:
+            self.referee.just_closed = False
+            if self.scenario.resumes:
+                self._resume()
         return (
             bool(self.referee.closed)
             and len(self.referee.closed) == len(self.referee.events)
-            and f"live/{RUN}" not in self.store.objects
+            and not any(key in self.store.objects for key in _MARKS)
+            and not self._to_be_resumed()
             and not self.referee.open
             and all(rental.ended is not None for rental in self.cloud.rentals.values())
             and self.referee.balanced()
         )
+
+    def _to_be_resumed(self) -> bool:
+        bad = self.referee.ended[RUN] not in ("succeeded", "abandoned")
+        return self.scenario.resumes and bad and not self.referee.resumed
 
     def _boot(self, rental: Rental, request: Request, after: int) -> None:
         key = (request.run_id, request.leg)

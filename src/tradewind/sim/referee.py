@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import json
+from msgspec.structs import replace
 
 from tradewind.ledger.postings import postings
 from tradewind.model.event import (
@@ -29,6 +30,7 @@ from tradewind.model.event import (
     MachineBack,
     MachineEnded,
     MachinesFound,
+    Resumed,
 )
 from tradewind.model.run import Machine, Request
 from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
@@ -58,6 +60,7 @@ class Referee:
     def __init__(self, world: World, scenario: Scenario) -> None:
         self._world, self._scenario = world, scenario
         self.cloud: SimCloud
+        self._since = 0  # the first event of the run's present life
         self.events: dict[str, list[Event]] = {}
         self.jobs: dict[tuple[str, int], SimJob] = {}
         self._requests: dict[tuple[str, int], Request] = {}
@@ -75,7 +78,9 @@ class Referee:
         self.open: set[str] = set()
         """Machines that the journal believes alive."""
         self.cancelled = False
-        self.submitted = False
+        self.resumed = False
+        self.just_closed = False
+        self.spec = scenario.spec  # as it is now, for this run
 
     # -- what happens ----------------------------------------------------------------------------
 
@@ -116,8 +121,26 @@ class Referee:
                 self._ends(run_id, event)
             elif isinstance(event, Abandoned):
                 self.ended[run_id] = "abandoned"
+            elif isinstance(event, Resumed):
+                self._resumes(run_id, event)
         if isinstance(events[-1], Closed | Abandoned):
             self.closed.add(run_id)
+            self.just_closed = True
+
+    def _resumes(self, run_id: str, event: Resumed) -> None:
+        self.resumed = True
+        self.cancelled = False
+        self.ended.pop(run_id)
+        self.closed.discard(run_id)
+        for job in self.jobs.values():
+            job.failures = 0
+        spec = self.spec
+        self.spec = replace(
+            spec,
+            budget=spec.budget if event.budget is None else event.budget,
+            deadline_s=spec.deadline_s if event.deadline_s is None else event.deadline_s,
+        )
+        self._since = len(self.events[run_id])
 
     def buys(self, request: Request) -> None:
         """Before the cloud sells anything."""
@@ -202,7 +225,7 @@ class Referee:
 
     def _ends(self, run_id: str, event: Event) -> None:
         assert isinstance(event, Ended)
-        world, spec = self._world, self._scenario.spec
+        world, spec = self._world, self.spec
         self.ended[run_id] = event.outcome
         right = {
             "succeeded": self._succeeded,
@@ -219,14 +242,16 @@ class Referee:
         done = min((job.finished_at or world.now for job in self.jobs.values()), default=world.now)
         at = done if event.outcome == "succeeded" else world.now - STALL_S
         late = spec.deadline_s is not None and at > spec.deadline_s + SKEW_S
-        if late and not any(isinstance(e, Forecast) and e.late for e in self.events[run_id]):
+        if late and not any(
+            isinstance(e, Forecast) and e.late for e in self.events[run_id][self._since :]
+        ):
             raise Violation(f"{run_id} is late and was never announced to be")
 
     def _succeeded(self, run_id: str) -> bool:
         return any(job.finished for (name, _), job in self.jobs.items() if name == run_id)
 
     def _failed(self, run_id: str) -> bool:
-        events = self.events[run_id]
+        events = self.events[run_id][self._since :]
         failures = sum(job.failures for (name, _), job in self.jobs.items() if name == run_id)
         troubles = sum(isinstance(e, LegOver) and e.cause in TROUBLE_CAUSES for e in events)
         refused = {e.leg for e in events if isinstance(e, LaunchRefused) and e.kind in LASTING}
@@ -235,11 +260,11 @@ class Referee:
             for e in events
             if isinstance(e, LegRequested) and e.request.leg in refused
         }
-        nothing_left = all(w.what in shut for w in self._scenario.spec.ways)
-        return failures >= self._scenario.spec.tries or troubles >= TROUBLES or nothing_left
+        nothing_left = all(w.what in shut for w in self.spec.ways)
+        return failures >= self.spec.tries or troubles >= TROUBLES or nothing_left
 
     def _poor(self, run_id: str) -> bool:
-        spec = self._scenario.spec
+        spec = self.spec
         assert spec.budget is not None
         return spec.budget - self.charged(run_id) < max(reserve(way) for way in spec.ways)
 
@@ -252,7 +277,7 @@ class Referee:
 
     def ticked(self, run_id: str, announced: bool, ratio: float, leg: int, running: bool) -> None:
         """After a controller has dealt with a run whose speed is known."""
-        spec, now = self._scenario.spec, self._world.now
+        spec, now = self.spec, self._world.now
         job = self.jobs.get((run_id, leg))
         if not running or spec.deadline_s is None or announced or job is None:
             return
@@ -307,7 +332,7 @@ class Referee:
             self._budget(run_id, charged)
 
     def _budget(self, run_id: str, charged: int) -> None:
-        spec = self._scenario.spec
+        spec = self.spec
         if spec.budget is None:
             return
         step = max(

@@ -51,6 +51,8 @@ class Scenario(Struct, frozen=True):
     """By how much each controller's clock is wrong."""
     cloud_skew_s: int
     cancel_at_s: int | None
+    resumes: bool
+    """The user wants the run to go on, with more money and time, when it has ended badly."""
     quiet_s: int
     """After this nothing goes wrong any more; in the end everything must be right."""
     chances: Chances
@@ -98,6 +100,7 @@ def of(seed_rng: Random) -> Scenario:
         tuple(rng.randrange(-240, 241) if rng.random() < 0.5 else 0 for _ in range(3)),
         rng.randrange(-600, 601) if rng.random() < 0.5 else 0,
         rng.randrange(60, 1200) if rng.random() < 0.1 else None,
+        rng.random() < 0.2,
         rng.choice((1200, 2400, 5400)),
         Chances(
             store_fails=0.02 * level,
