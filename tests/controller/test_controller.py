@@ -295,7 +295,8 @@ def test_a_provider_that_cannot_be_listed_stops_nobody() -> None:
     controller = started(world)
     world.cloud.next_error["list"] = SourceFailed("no answer")
     world.beat("m1", saved=100.0, beat=2)
-    assert world.whole_pass(controller) == []
+    ((provider, error),) = world.whole_pass(controller)
+    assert (provider, error.message) == ("cloud", "no answer")
     assert world.types()[-1] == "Progress"
 
 

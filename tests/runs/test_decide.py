@@ -66,8 +66,9 @@ def answer(
     """What `decide` says; on every call also that it is pure, and that it gives its reasons."""
     before = state.copy()
     of_seen = (dict(seen.listed), dict(seen.clocks), dict(seen.beats))
-    first = decide(state, seen, offers, now)
-    assert decide(state, seen, offers, now) == first
+    ways = offers or (state.spec.ways if state.spec else ())
+    first = decide(state, seen, ways, now)
+    assert decide(state, seen, ways, now) == first
     assert state == before
     assert (seen.listed, seen.clocks, seen.beats) == of_seen
     for action in first:

@@ -120,6 +120,23 @@ def test_a_supervisor_that_ignores_its_orders_is_caught(monkeypatch: pytest.Monk
     assert caught("s after leg")
 
 
+def test_a_supervisor_that_never_fences_itself_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FENCE_S", "UNREACHABLE_S"):
+        monkeypatch.setattr(f"tradewind.supervisor.decide.{name}", 10**9)
+    assert any("s after leg" in simulate(seed).violation for seed in range(4000))
+
+
+def test_a_run_that_goes_on_after_its_users_no_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    for room in ("leg", "next"):
+        monkeypatch.setattr(f"tradewind.runs.{room}.unwanted", lambda *values: None)
+    assert caught("was cancelled")
+
+
+def test_a_job_that_is_tried_for_ever_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradewind.runs.next._end", lambda *values: None)
+    assert caught("has not ended") or caught("was tried")
+
+
 def test_a_leg_that_starts_anew_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(me: Me) -> Steps[None]:
         if (yield Create(f"runs/{me.run_id}/legs/{me.leg:06d}/resume", b"")):

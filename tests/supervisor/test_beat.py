@@ -9,10 +9,11 @@ from msgspec import json
 from tests.runs.builders import AT, found, requested, submitted, up
 from tests.supervisor.builders import RUNNING, me, working
 from tradewind import journal, steps
-from tradewind.errors import SourceFailed
+from tradewind.errors import BadFile, NoAccess, NotFound, SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.event import Ended, Event, LaunchRefused, LegDraining, LegOver, Progress
 from tradewind.model.run import Heartbeat
+from tradewind.model.timing import FENCE_S
 from tradewind.store.memory import MemoryStore
 from tradewind.store.steps import Create, Find, ListAfter, Replace, performer
 from tradewind.supervisor.beat import beat, choose_resume, orders
@@ -211,3 +212,15 @@ def test_a_store_that_cannot_be_read_does_not_keep_it_from_reporting() -> None:
     who = working(read=2)
     assert steps.run(beat(who, RUNNING, 1030.0), failing(where, Find, ListAfter)) == []
     assert heartbeat(where).doing == "working"
+
+
+@pytest.mark.parametrize("error", [NoAccess, BadFile, NotFound])
+def test_whatever_is_wrong_with_the_store_it_stops_in_time(error: type[TradewindError]) -> None:
+    """Keys that expire, a journal that is too new: not only a network that is down."""
+
+    def refuse(step: Any) -> Any:
+        raise error("no")
+
+    who = working(heard_s=1000.0)
+    assert steps.run(beat(who, RUNNING, 1000.0 + FENCE_S - 1), refuse) == []
+    assert [type(act) for act in steps.run(beat(who, RUNNING, 1000.0 + FENCE_S), refuse)] == [Stop]

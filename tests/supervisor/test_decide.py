@@ -164,9 +164,9 @@ def test_who_is_done_and_left_alone_shuts_down(doing: str) -> None:
     who = working(doing=doing)
     ended = failed()
     for uptime_s in (UP_S, UP_S + UNATTENDED_S - 1):
-        who.reached_s = uptime_s
+        who.reached_s, who.heard = uptime_s, True
         assert acts(who, ended, uptime_s) == []
-    who.reached_s = UP_S + UNATTENDED_S
+    who.reached_s, who.heard = UP_S + UNATTENDED_S, True
     assert acts(who, ended, UP_S + UNATTENDED_S) == [ShutDown]
     assert (who.doing, who.shut_down) == (doing, True)
 
@@ -207,3 +207,13 @@ def test_it_never_works_on_alone_nor_past_its_time(
             return
         if reached:
             who.reached_s = uptime_s
+
+
+def test_who_is_heard_but_does_not_hear_stops_too() -> None:
+    """Without its orders it cannot know that it was replaced."""
+    who = working(heard_s=UP_S)
+    for uptime_s in (UP_S + FENCE_S - 1, UP_S + FENCE_S):
+        who.reached_s = uptime_s
+        told = acts(who, RUNNING, uptime_s)
+    assert told == [Stop]
+    assert who.doing == "stopped"

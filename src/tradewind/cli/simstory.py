@@ -21,6 +21,7 @@ GOES_WRONG = {
     "zombie": "a machine is listed as ended and lives",
     "cut_off": "a machine cannot reach the store",
     "hardware": "a machine breaks its job",
+    "stubborn": "a job takes too long to save",
 }
 
 
@@ -48,7 +49,8 @@ def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _work(spec: Spec, scenario: Scenario) -> str:
-    words = f"{spec.work:g} steps, at {scenario.true_rate:.0%} of the estimated speed; a checkpoint"
+    speeds = "/".join(f"{rate:.0%}" for rate in scenario.true_rates.values())
+    words = f"{spec.work:g} steps, at {speeds} of the estimated speed; a checkpoint"
     words += f" every {format_duration(spec.checkpoint_every_s)}; may fail {spec.tries}×"
     if scenario.fails_at is not None:
         words += f"; has an error of its own at step {scenario.fails_at:.0f}"

@@ -13,10 +13,11 @@ does not account for. That is the whole sweeper: a machine that nobody claims wa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 from tradewind import journal
 from tradewind.controller.memory import Memory, RunMemory
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind.errors import InvalidValue, SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
@@ -47,7 +48,7 @@ _NOTHING: dict[str, tuple[str, Machine]] = {}
 class Sight:
     """What one look has brought."""
 
-    __slots__ = ("at", "by_run", "clocks", "marked", "runs")
+    __slots__ = ("at", "by_run", "clocks", "marked", "runs", "troubles")
 
     def __init__(self, at: float) -> None:
         self.at = at
@@ -56,6 +57,8 @@ class Sight:
         self.marked: dict[str, list[int]] = {}
         """The lives of each run that there are marks of."""
         self.runs: list[str] = []
+        self.troubles: list[tuple[str, TradewindError]] = []
+        """Providers that could not be listed, and why."""
 
 
 class Controller:
@@ -113,11 +116,17 @@ class Controller:
         for provider in self._providers:
             try:
                 listing: Listing = yield ListMachines(provider)
-            except SourceFailed:
+            except TradewindError as error:
+                sight.troubles.append((provider, error))
                 continue  # nothing is concluded from what could not be seen
             sight.clocks[provider] = listing.at_s
             for machine in listing.machines:
                 of_run = sight.by_run.setdefault(machine.run_id, {})
+                if of_run.get(machine.machine_id, (provider,))[0] != provider:
+                    raise InvalidValue(
+                        f"two providers have a machine {machine.machine_id}",
+                        hint="this is a bug: ids begin with the provider's name",
+                    )
                 of_run[machine.machine_id] = (provider, machine)
         keys: list[str] = yield ListAfter(places.LIVE)
         for key in keys:
@@ -135,7 +144,8 @@ class Controller:
         memory = self.memory.runs.get(run_id)
         if memory is None:
             memory = self.memory.runs[run_id] = RunMemory(run_id, self._watch())
-        yield from self._read(memory)
+        with suppress(InvalidValue):  # a tag that is no run's id: of no run, for the sweeper
+            yield from self._read(memory)
         yield from self._feel(memory)
         wrote: frozenset[int] = frozenset()
         for _ in range(_ROUNDS):
@@ -152,7 +162,7 @@ class Controller:
     def whole_pass(self) -> Steps[list[tuple[str, TradewindError]]]:
         """A look, and every run in turn; returns what went wrong with which."""
         sight = yield from self.look()
-        troubles = []
+        troubles = list(sight.troubles)
         for run_id in sight.runs:
             try:
                 yield from self.tick(run_id, sight)
@@ -194,7 +204,11 @@ class Controller:
             wrote=wrote,
             marked=any(life <= state.life for life in sight.marked.get(memory.run_id, ())),
         )
-        return decide(state, seen, self._offers(state), self._clock(), self._policy)
+        ways: Sequence[Way] = self._offers(state)
+        if not ways and state.spec:
+            ways = state.spec.ways
+        mine = [way for way in ways if way.provider in self._providers]
+        return decide(state, seen, mine, self._clock(), self._policy)
 
     def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
         for action in actions:

@@ -52,7 +52,7 @@ def performer(store: Store, providers: Mapping[str, Provider]) -> Callable[[Any]
 def whole_pass(
     controller: Controller, perform: Callable[[Any], Any], *, workers: int = WORKERS
 ) -> list[tuple[str, TradewindError]]:
-    """What went wrong with which run, in the order of the look."""
+    """What went wrong with which provider or run, in the order of the look."""
     sight = steps.run(controller.look(), perform)
     left = deque(sight.runs)  # whose ends may be taken by several threads at once
     troubles: dict[str, TradewindError] = {}
@@ -78,7 +78,8 @@ def whole_pass(
                     done.result()
             finally:
                 left.clear()  # interrupted: the ticks that have begun end, and no other begins
-    return [(run_id, troubles[run_id]) for run_id in sight.runs if run_id in troubles]
+    found = [(run_id, troubles[run_id]) for run_id in sight.runs if run_id in troubles]
+    return sight.troubles + found
 
 
 def _bug(run_id: str, error: Exception) -> TradewindError:

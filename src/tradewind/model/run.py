@@ -73,6 +73,11 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return self.place, self.market, self.instance_type
 
     @property
+    def kind(self) -> tuple[str, str, int]:
+        """What decides how fast it is; the market does not."""
+        return self.place, self.instance_type, self.nodes
+
+    @property
     def words(self) -> str:
         many = f"{self.nodes} × " if self.nodes > 1 else ""
         return f"{many}{self.instance_type} {self.market.replace('_', '-')} in {self.place}"

@@ -4,6 +4,7 @@
   may lag: a machine shows up within `Facts.listing_lag_s`, and may for a while be shown as it was.
 - `launch` buys all machines of a request or none. Each carries run, leg, rank and launch id as
   tags, and the id goes along as the idempotency token where the provider has one.
+  Their ids begin with the provider's name, so that no two providers have the same.
 - `terminate` may be repeated, and does not mind machines that are gone.
 
 Refused         nothing was bought or done: no_capacity, no_quota, not_allowed, not_found, throttled

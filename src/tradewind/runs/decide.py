@@ -40,10 +40,10 @@ def decide(
     now: float,
     policy: Policy = plain.choose,
 ) -> list[Action]:
-    """`offers` are the ways that can be bought now; none: as they were when the run began."""
+    """`offers` are the ways that can be bought now."""
     records = _told(state, seen)
     if not records and state.spec:
-        ways = tuple(offers) or state.spec.ways
+        ways = tuple(offers)
         if state.leg:
             records = during(state, state.spec, state.leg, seen, ways, now, policy)
         elif state.phase == "waiting":
@@ -107,7 +107,12 @@ def _forgotten(state: RunState, seen: Seen) -> list[Event]:
         clock = seen.clocks.get(way.provider)
         if clock is None or seen.unlisted_s(name) < way.facts.listing_lag_s + GRACE_S:
             continue
-        ended = replace(rented.machine, ended_s=max(clock, rented.machine.launched_s))
+        # The latest that it can have been: when it was first missed, or by its own hard stop.
+        request = state.requests[rented.machine.leg]
+        launched_s = rented.machine.launched_s
+        stopped_s = launched_s + request.hard_stop_s + 2 * way.facts.billing_lead_s
+        missed_s = clock - int(seen.unlisted_s(name))
+        ended = replace(rented.machine, ended_s=max(min(missed_s, stopped_s), launched_s))
         why = f"its provider has not listed it for {seen.unlisted_s(name):.0f} s"
         records.append(MachineEnded(machine=ended, reason=why, estimated=True))
     return records

@@ -13,7 +13,8 @@ from tradewind.model import event as events
 from tradewind.runs.state import Leg, Refusal, Rented, RunState
 from tradewind.runs.states import LEG, RUN, impossible, moved
 
-_KEPT_REFUSALS = 32
+LASTING = ("no_quota", "not_allowed", "not_found")
+"""Refusals for what will not change by itself."""
 TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped")
 """Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
 
@@ -44,28 +45,25 @@ def _requested(state: RunState, event: events.LegRequested) -> None:
     _phase(state, "waiting", "active")
     if event.request.leg != len(state.requests) + 1:
         raise BadFile(f"the journal has leg {event.request.leg} after {len(state.requests)}")
-    state.requests = state.requests | {event.request.leg: event.request}
+    state.requests[event.request.leg] = event.request
     state.leg = Leg(event.request, state.number, state.number)
 
 
 def _found(state: RunState, event: events.MachinesFound) -> None:
     leg = state.leg
-    machines = state.machines.copy()
     for machine in event.machines:
         if machine.leg not in state.requests:
             raise BadFile(
                 f"the journal has machine {machine.machine_id} of no leg that it asked for"
             )
         ended = machine.ended_s is not None
-        machines[machine.machine_id] = Rented(machine, ended, state.number)
-    state.machines = machines
+        state.machines[machine.machine_id] = Rented(machine, ended, state.number)
     if leg is None or leg.state != "requested":
         return
-    by_rank: dict[int, str] = {}
-    for name in sorted(state.machines):
-        machine = state.machines[name].machine
+    by_rank = {state.machines[name].machine.rank: name for name in leg.machines}
+    for machine in event.machines:
         if machine.launch_id == leg.request.launch_id:
-            by_rank.setdefault(machine.rank, name)  # a second one of a rank is not claimed
+            by_rank.setdefault(machine.rank, machine.machine_id)  # no second one of a rank
     state.leg = replace(leg, machines=tuple(by_rank[rank] for rank in sorted(by_rank)))
     if len(by_rank) == leg.request.way.nodes:
         _to(state, state.leg, "booting")
@@ -74,8 +72,11 @@ def _found(state: RunState, event: events.MachinesFound) -> None:
 def _refused(state: RunState, event: events.LaunchRefused) -> None:
     leg = _leg(state, event.leg)
     _remember(state, leg, event.kind)
+    if leg.unknown:
+        state.doubts[leg.number] = state.number  # an earlier call may have bought it
     _over(state, leg, event.kind)
-    state.barren += 1
+    if event.kind not in LASTING:
+        state.barren += 1  # what will not change by itself is not tried again, but something else
 
 
 def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
@@ -83,7 +84,9 @@ def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
 
 
 def _up(state: RunState, event: events.LegUp) -> None:
-    _to(state, _leg(state, event.leg), "running")
+    leg = _leg(state, event.leg)
+    state.moved_cost += leg.request.way.start_cost
+    _to(state, leg, "running")
 
 
 def _progress(state: RunState, event: events.Progress) -> None:
@@ -91,7 +94,8 @@ def _progress(state: RunState, event: events.Progress) -> None:
     state.step = event.step
     _further(state, event.saved)
     if event.rate:
-        state.ratio = event.rate / leg.request.way.rate
+        way = leg.request.way
+        state.ratio = state.ratios[way.kind] = event.rate / way.rate
 
 
 def _draining(state: RunState, event: events.LegDraining) -> None:
@@ -109,13 +113,13 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     if event.cause == "interrupted":
         _remember(state, leg, "taken")
     if len(leg.machines) < leg.request.way.nodes:
-        state.doubts = state.doubts | {leg.number: state.number}
+        state.doubts[leg.number] = state.number
     _over(state, leg, event.cause)
 
 
 def _remember(state: RunState, leg: Leg, kind: str) -> None:
-    refusal = Refusal(leg.request.way.what, kind, state.number)
-    state.refusals = (*state.refusals[-_KEPT_REFUSALS:], refusal)
+    what = leg.request.way.what
+    state.refusals[what, kind] = Refusal(what, kind, state.number)
 
 
 def _further(state: RunState, saved: float) -> bool:
@@ -127,13 +131,14 @@ def _further(state: RunState, saved: float) -> bool:
 
 def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
     _rented(state, event.machine.machine_id)
-    rented = Rented(event.machine, True, state.number)
-    state.machines = state.machines | {event.machine.machine_id: rented}
+    if event.machine.leg not in state.requests:
+        raise BadFile(f"the journal ends machine {event.machine.machine_id} of no leg it knows")
+    state.machines[event.machine.machine_id] = Rented(event.machine, True, state.number)
 
 
 def _back(state: RunState, event: events.MachineBack) -> None:
     machine = _rented(state, event.machine_id).machine
-    state.machines = state.machines | {event.machine_id: Rented(machine, False, state.number)}
+    state.machines[event.machine_id] = Rented(machine, False, state.number)
 
 
 def _forecast(state: RunState, event: events.Forecast) -> None:
@@ -167,7 +172,7 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
     state.life += 1
     state.outcome = state.cancelled = ""
     state.failures = state.barren = state.troubles = 0
-    state.refusals = ()  # its user may have raised a quota
+    state.refusals = {}  # its user may have raised a quota
     state.announced_late = state.announced_over = False
 
 

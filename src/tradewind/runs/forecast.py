@@ -22,18 +22,20 @@ def known(
     holding = state.leg.request.way if state.leg else None
     beat = _first_beat(state, seen)
     step = max(state.saved, beat.step) if beat else state.saved
-    ratio = _ratio(state, beat)
     options = []
     if holding:
         going = beat is not None and beat.doing == "working"
-        options.append(_option(holding, ratio, 0.0 if going else holding.start_s, 0, None))
+        start_s = 0.0 if going else holding.start_s
+        options.append(_option(holding, _ratio(state, holding, beat), start_s, 0, None))
     for way in ways:
         if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
-            refused_s = None
-            for refusal in state.refusals:
-                if refusal.what == way.what and refusal.kind != "throttled":
-                    ago = seen.known_s(refusal.at)
-                    refused_s = ago if refused_s is None else min(refused_s, ago)
+            ago = [
+                seen.known_s(refusal.at)
+                for refusal in state.refusals.values()
+                if refusal.what == way.what and refusal.kind != "throttled"
+            ]
+            refused_s = min(ago, default=None)
+            ratio = _ratio(state, way, None)
             options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s))
     return Known(
         max(spec.work - step, 0.0),
@@ -51,7 +53,7 @@ def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Fo
     beat = _first_beat(state, seen)
     step = max(state.saved, beat.step) if beat else state.saved
     way = leg.request.way
-    left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, beat))
+    left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, beat))
     if beat is None or beat.doing != "working":
         left_s += way.start_s
     return _changed(state, spec, seen, left_s, way.price_all, 0, now)
@@ -132,10 +134,12 @@ def _first_beat(state: RunState, seen: Seen) -> Heartbeat | None:
     return None
 
 
-def _ratio(state: RunState, beat: Heartbeat | None) -> float:
-    if beat and beat.rate and state.leg:
-        return beat.rate / state.leg.request.way.rate
-    return state.ratio
+def _ratio(state: RunState, way: Way, beat: Heartbeat | None) -> float:
+    """By what was measured there; else by what was measured last, wherever that was: an estimate
+    that is wrong on one machine is likely wrong on others."""
+    if beat and beat.rate:
+        return beat.rate / way.rate
+    return state.ratios.get(way.kind, state.ratio)
 
 
 def _option(

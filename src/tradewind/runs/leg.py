@@ -9,7 +9,7 @@ from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import DRAIN_S, LOST_S
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
-from tradewind.runs.money import countable, spent
+from tradewind.runs.money import after_draining, countable, reserve, spent
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
 
@@ -126,8 +126,10 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
             why = f"machine {name} was taken" if spot else f"machine {name} has ended by itself"
             return [_over(leg, beats, cause, why)]
         found = seen.beats.get(name)
-        if found and found[1] >= LOST_S:
-            why = f"nothing was heard of machine {name} for {found[1]:.0f} s"
+        # Where there is no heartbeat to be read, it is silent since we first looked.
+        silent_s = found[1] if found else 0.0 if leg.state == "booting" else seen.known_s(leg.at)
+        if silent_s >= LOST_S:
+            why = f"nothing was heard of machine {name} for {silent_s:.0f} s"
             return [_over(leg, beats, leg.cause or "lost", why)]
     return []
 
@@ -158,6 +160,8 @@ def _running(
         budget = None
         if spec.budget is not None and countable(state, seen):
             budget = spec.budget - spent(state, seen)
+            left = spec.budget - after_draining(state, seen, leg.request.way)
+            ways = tuple(way for way in ways if reserve(way) <= left)
         choice = policy(forecast.known(state, spec, seen, ways, now, budget))
         if choice.option not in (0, None):
             records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
@@ -192,7 +196,7 @@ def _over(
         reason=reason,
         step=beats[0].step if beats else 0.0,
         saved=max((beat.saved for beat in beats), default=0.0),
-        failures=failed.failures if failed and cause == "job_failed" else 0,
+        failures=0 if cause == "infrastructure" else max((b.failures for b in beats), default=0),
         exit_code=failed.exit_code if failed else None,
-        tail=failed.tail if failed else "",
+        tail=failed.tail if failed else next((b.tail for b in beats if b.tail), ""),
     )

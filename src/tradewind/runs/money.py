@@ -12,6 +12,7 @@ from tradewind.model.bill import bill
 from tradewind.model.run import Way
 from tradewind.model.timing import (
     BEAT_S,
+    DRAIN_S,
     GRACE_S,
     SHUTDOWN_S,
     UNATTENDED_S,
@@ -28,7 +29,7 @@ WEEK_S = 7 * 86_400
 
 def spent(state: RunState, seen: Seen, *, ended_only: bool = False) -> int:
     """Until the provider's now; or only what will not change any more."""
-    return sum(
+    return state.moved_cost + sum(
         _so_far(state, seen, rented)
         for rented in state.machines.values()
         if rented.ended or not ended_only
@@ -46,7 +47,7 @@ def countable(state: RunState, seen: Seen) -> bool:
 
 def exposed(state: RunState, seen: Seen) -> int:
     """The most that what was bought so far can come to, all of its legs being over."""
-    total = 0
+    total = state.moved_cost
     for rented in state.machines.values():
         way = state.requests[rented.machine.leg].way
         total += _so_far(state, seen, rented)
@@ -64,7 +65,14 @@ def exposed(state: RunState, seen: Seen) -> int:
 def reserve(way: Way) -> int:
     """For machines that never come up: until a controller sees that."""
     seconds = way.facts.boot_timeout_s + UNATTENDED_S + way.facts.billing_lead_s
-    return way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
+    return way.start_cost + way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
+
+
+def after_draining(state: RunState, seen: Seen, way: Way) -> int:
+    """What will have been spent, at most, when a leg on `way` has been drained and is sure to have
+    ended: the least that a move costs before anything is bought for it."""
+    seconds = DRAIN_S + UNATTENDED_S + GRACE_S
+    return spent(state, seen) + way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
 
 
 def hard_stop_s(way: Way, left: int | None, needed_s: float) -> int:

@@ -6,6 +6,7 @@ from tradewind.model.event import Ended, Event, LegRequested
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
+from tradewind.runs.fold import LASTING
 from tradewind.runs.leg import unwanted
 from tradewind.runs.money import countable, exposed, hard_stop_s, reserve, spent
 from tradewind.runs.seen import Seen
@@ -14,7 +15,6 @@ from tradewind.units import format_money
 
 TROUBLES = 8
 """So many legs in a row that came to nothing are not bad luck."""
-LASTING = ("no_quota", "not_allowed", "not_found")
 LASTING_S = 3600.0
 """Refusals for what will not change by itself are believed for so long."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 15.0, 300.0
@@ -26,6 +26,8 @@ def after(
     end = _end(state, spec, now)
     if end:
         return [end]
+    if not ways:
+        return []  # whoever looks can buy nothing of what it may be done on; others may
     if spec.budget is not None and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
     left = None if spec.budget is None else spec.budget - exposed(state, seen)
@@ -37,13 +39,10 @@ def after(
     announced = forecast.of_next(state, spec, seen, question, chosen, now)
     records: list[Event] = [announced] if announced else []
     if not usable:
-        if all(_lasting(state, seen, way) for way in spec.ways):
-            records.append(Ended(outcome="failed", reason=f"nothing can be bought: {why}"))
-        return records
+        return [*records, Ended(outcome="failed", reason=f"nothing can be bought: {why}")]
     if not affordable:
         return [*records, *_poor(state, spec, seen, usable)]
-    wait_s = min(_FIRST_WAIT_S * 2 ** (state.barren - 1), _LONGEST_WAIT_S) if state.barren else 0.0
-    if state.barren and seen.known_s(state.over_at) < wait_s:
+    if seen.known_s(state.over_at) < _wait_s(state.barren):
         return records
     if chosen is None or chosen.way is None:
         return records
@@ -74,16 +73,20 @@ def _end(state: RunState, spec: Spec, now: float) -> Ended | None:
 
 def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[Way, ...], str]:
     usable = tuple(way for way in ways if not _lasting(state, seen, way))
-    return usable, ", ".join(sorted({r.kind for r in state.refusals if r.kind in LASTING}))
+    kinds = {kind for _, kind in state.refusals if kind in LASTING}
+    return usable, ", ".join(sorted(kinds))
+
+
+def _wait_s(barren: int) -> float:
+    if not barren:
+        return 0.0
+    doubled: float = _FIRST_WAIT_S * 2.0 ** min(barren - 1, 10)
+    return min(doubled, _LONGEST_WAIT_S)
 
 
 def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
-    return any(
-        refusal.kind in LASTING
-        and refusal.what == way.what
-        and seen.known_s(refusal.at) < LASTING_S
-        for refusal in state.refusals
-    )
+    found = (state.refusals.get((way.what, kind)) for kind in LASTING)
+    return any(r is not None and seen.known_s(r.at) < LASTING_S for r in found)
 
 
 def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> list[Event]:

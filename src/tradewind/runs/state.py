@@ -60,12 +60,17 @@ class RunState(Struct):
     machines: dict[str, Rented] = {}
     doubts: dict[int, int] = {}
     """Legs that are over though nobody knows what became of their purchase, and since when."""
-    refusals: tuple[Refusal, ...] = ()
+    refusals: dict[tuple[tuple[str, str, str], str], Refusal] = {}
+    """The last of each kind, by what was refused."""
     step: float = 0.0
     saved: float = 0.0
     """The newest checkpoint that was reported."""
     ratio: float = 1.0
-    """Measured speed over estimated."""
+    """Measured speed over estimated, where it was measured last."""
+    ratios: dict[tuple[str, str, int], float] = {}
+    """The same by place, type and number of machines, wherever it was measured."""
+    moved_cost: int = 0
+    """Micro-dollars for bringing data and checkpoints to the legs that came up."""
     failures: int = 0
     """Of the job by itself, since it last got further."""
     barren: int = 0
@@ -84,9 +89,14 @@ class RunState(Struct):
     """One more each time that it was resumed."""
 
     def copy(self) -> RunState:
-        """To be folded further; `self` stays as it is. What it holds is never changed, only
-        replaced, so nothing of it is copied."""
-        return copy(self)
+        """To be folded further; `self` stays as it is."""
+        new = copy(self)
+        new.requests = self.requests.copy()
+        new.machines = self.machines.copy()
+        new.doubts = self.doubts.copy()
+        new.refusals = self.refusals.copy()
+        new.ratios = self.ratios.copy()
+        return new
 
     @property
     def live(self) -> bool:

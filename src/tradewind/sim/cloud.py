@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -22,12 +23,15 @@ REFUSALS = ("no_capacity", "no_capacity", "throttled", "no_quota")
 class Rental:
     """The cloud's own record of a machine: what it charges for, and what it says."""
 
-    __slots__ = ("claimed_dead", "ended", "host", "listed_from", "machine", "said_ended", "way")
+    __slots__ = (
+        "claimed_dead", "ended", "ending", "host", "listed_from", "machine", "said_ended", "way",
+    )  # fmt: skip
 
     def __init__(self, machine: Machine, request: Request, listed_from: int) -> None:
         self.machine = machine  # as it is really
         self.way = request.way
         self.ended: int | None = None  # the world's time
+        self.ending = False  # it was terminated, which may take a while
         self.listed_from = listed_from
         self.said_ended = 0  # from when on listings show the end
         self.claimed_dead: tuple[int, int, Machine | None] | None = None
@@ -100,8 +104,14 @@ class SimCloud:
     def terminate(self, machine_ids: Sequence[str]) -> None:
         for name in machine_ids:
             rental = self.rentals.get(name)
-            if rental and rental.ended is None:
-                self.end(rental, "terminated")
+            if rental and rental.ended is None and not rental.ending:
+                rental.ending = True
+                slow_s = self._world.rng.randrange(1, 240) if self.noisy else 0
+                self._world.later(slow_s, partial(self._terminated, rental))
+
+    def _terminated(self, rental: Rental) -> None:
+        if rental.ended is None:
+            self.end(rental, "terminated")
 
     def end(self, rental: Rental, why: str) -> None:
         """It is no longer charged; listings may take a while to show it."""

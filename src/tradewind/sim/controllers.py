@@ -42,6 +42,8 @@ class SimController:
         self._make, self.number = make, number
         self._skew_s = scenario.skews_s[number]
         self._lives = 0
+        self.gives_up: Any = None
+        """What it says when it dies, instead of beginning again."""
         self._steps: Any = None
         self._what: Callable[[Controller], Steps[Any]] = _whole_pass
         self._then: Callable[[Any], None] = self._passed
@@ -124,13 +126,19 @@ class SimController:
         if world.telling:
             world.tell(self.name, f"dies {'after' if after else 'before'} {_named(step)}")
         self._steps.close()
+        if self.gives_up is not None:
+            self._then(self.gives_up)
+            return
         self._born()
         world.later(world.rng.randrange(5, 300), lambda: self.begin(self._what, self._then))
 
     def _stall(self, step: Any) -> None:
         world = self._world
         world.fault("stall")
-        wait = world.rng.randrange(1, 6) if world.rng.random() < 0.9 else world.rng.randrange(300)
+        how = world.rng.random()
+        wait = world.rng.randrange(1, 6) if how < 0.9 else world.rng.randrange(300)
+        if how > 0.99 and self._scenario.spec.budget is None:
+            wait = world.rng.randrange(300, 3000)  # longer than a budget's reserve allows for
         if world.rng.random() < 0.5:
             answer, error = self._do(step)
             world.later(wait, lambda: self._advance(answer, error))

@@ -20,6 +20,7 @@ from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, Violation, World
 
 RUN = "run-1"
+_GIVEN_UP = object()
 _WHY = "the user asked for it"
 _MARKS = (places.live(RUN), places.live(RUN, 2))
 _AFTER_QUIET_S = 4 * 3600
@@ -58,7 +59,9 @@ class Simulation:
         world, scenario = self.world, self.scenario
         if world.telling:
             world.tell("scenario", str(scenario))
-        self._submit(True)
+        # Now and then whoever submits is cut off for good.
+        self._user.gives_up = _GIVEN_UP if world.rng.random() < 0.2 else None
+        self._submit(None)
         for number, controller in enumerate(self.controllers):
             world.later(1 + 7 * number, controller.wake)
         if scenario.cancel_at_s is not None:
@@ -68,6 +71,8 @@ class Simulation:
 
     def _submit(self, done: Any) -> None:
         """Until it has worked: the user is asked to try again."""
+        if done is _GIVEN_UP:
+            return
         if RUN not in self.referee.events:
             spec = self.scenario.spec
             self.world.later(
@@ -122,7 +127,7 @@ class Simulation:
         key = (request.run_id, request.leg)
         job = self.referee.jobs.get(key)
         if job is None:
-            rate = request.way.rate * self.scenario.true_rate
+            rate = request.way.rate * self.scenario.true_rates[request.way.instance_type]
             job = SimJob(self.scenario.spec, request.way.nodes, rate, self.scenario.fails_at)
             self.referee.jobs[key] = job
         rental.host = SimMachine(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tradewind.errors import SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.run import Request
-from tradewind.model.timing import BEAT_S
+from tradewind.model.timing import BEAT_S, DRAIN_S
 from tradewind.sim.cloud import Rental, SimCloud
 from tradewind.sim.job import SimJob
 from tradewind.sim.scenario import Scenario
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tradewind.sim.referee import Referee
 
 _SAVE_S = 20
+_STUBBORN_S = 2 * DRAIN_S
 
 
 class SimMachine:
@@ -142,7 +143,9 @@ class SimMachine:
                 job.starts(self.rank, self.me.resume, world.now)
                 self._referee.works(self.me)
             elif isinstance(act, Save):
-                job.saves(self.rank, world.now + _SAVE_S)
+                chance = self._scenario.chances.stubborn if self._cloud.noisy else 0.0
+                save_s = _STUBBORN_S if chance and world.rng.random() < chance else _SAVE_S
+                job.saves(self.rank, world.now + save_s)
                 self._referee.rests(self.name)
             elif isinstance(act, ShutDown):
                 self._off = True

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tradewind.ledger.postings import postings
 from tradewind.model.event import (
     Abandoned,
+    CancelAsked,
     Closed,
     Commit,
     Ended,
@@ -34,9 +35,9 @@ from tradewind.model.event import (
 )
 from tradewind.model.run import Machine, Request
 from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
+from tradewind.runs.fold import LASTING
 from tradewind.runs.fold import TROUBLES as TROUBLE_CAUSES
-from tradewind.runs.money import reserve
-from tradewind.runs.next import LASTING, TROUBLES
+from tradewind.runs.next import TROUBLES
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.world import Violation, World
 from tradewind.supervisor.decide import Me
@@ -52,6 +53,8 @@ FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.99) + 10
 """A replaced machine has stopped by then: it reads its orders every beat, or fences itself."""
 
 
+RESERVED_S = 1500 + 3600
+"""The most seconds of a set of machines that may be left of a budget, a begun hour included."""
 ORPHAN_S = GRACE_S + UNATTENDED_S + 300
 UNSEEN_S = 150
 
@@ -78,6 +81,7 @@ class Referee:
         self.open: set[str] = set()
         """Machines that the journal believes alive."""
         self.cancelled = False
+        self._cancelled_at: int | None = None
         self.resumed = False
         self.just_closed = False
         self.spec = scenario.spec  # as it is now, for this run
@@ -103,7 +107,9 @@ class Referee:
             if world.telling:
                 world.tell(commit.writer, f"{run_id} {commit.number}: {_told(event)}")
             if isinstance(event, LegRequested):
-                self._requests[run_id, event.request.leg] = event.request
+                self._asks(run_id, event.request)
+            elif isinstance(event, CancelAsked):
+                self._cancelled_at = world.now
             elif isinstance(event, LegOver | LaunchRefused):
                 self._over[run_id, event.leg] = world.now
                 if isinstance(event, LegOver):
@@ -123,13 +129,15 @@ class Referee:
                 self.ended[run_id] = "abandoned"
             elif isinstance(event, Resumed):
                 self._resumes(run_id, event)
+        self.orphans(ORPHAN_S)
+        self._budget(run_id, self.charged(run_id))
         if isinstance(events[-1], Closed | Abandoned):
             self.closed.add(run_id)
             self.just_closed = True
 
     def _resumes(self, run_id: str, event: Resumed) -> None:
         self.resumed = True
-        self.cancelled = False
+        self.cancelled, self._cancelled_at = False, None
         self.ended.pop(run_id)
         self.closed.discard(run_id)
         for job in self.jobs.values():
@@ -141,6 +149,16 @@ class Referee:
             deadline_s=spec.deadline_s if event.deadline_s is None else event.deadline_s,
         )
         self._since = len(self.events[run_id])
+
+    def _asks(self, run_id: str, request: Request) -> None:
+        """A purchase is recorded: none after the user's no, or past a hard deadline."""
+        now, spec = self._world.now, self.spec
+        if self._cancelled_at is not None:
+            raise Violation(f"leg {request.leg} is asked for, and the run was cancelled")
+        late_s = SKEW_S + STALL_S
+        if spec.hard and spec.deadline_s is not None and now > spec.deadline_s + late_s:
+            raise Violation(f"leg {request.leg} is asked for past a hard deadline")
+        self._requests[run_id, request.leg] = request
 
     def buys(self, request: Request) -> None:
         """Before the cloud sells anything."""
@@ -236,6 +254,8 @@ class Referee:
             ),
             "out_of_budget": self._poor,
         }[event.outcome](run_id)
+        if self._cancelled_at is not None and event.outcome not in ("cancelled", "succeeded"):
+            raise Violation(f"{run_id} was cancelled and ended as {event.outcome}")
         if not right:
             raise Violation(f"{run_id} ended as {event.outcome} ({event.reason}), and was not")
         # Decided up to a stall before; and work that was done in time is not late.
@@ -261,12 +281,15 @@ class Referee:
             if isinstance(e, LegRequested) and e.request.leg in refused
         }
         nothing_left = all(w.what in shut for w in self.spec.ways)
+        if failures > 3 * self.spec.tries + 3:
+            raise Violation(f"{run_id} was tried {failures} times, and may be {self.spec.tries}")
         return failures >= self.spec.tries or troubles >= TROUBLES or nothing_left
 
     def _poor(self, run_id: str) -> bool:
         spec = self.spec
         assert spec.budget is not None
-        return spec.budget - self.charged(run_id) < max(reserve(way) for way in spec.ways)
+        left = spec.budget - self.charged(run_id)
+        return any(left * 3600 < RESERVED_S * way.price_all for way in spec.ways)
 
     def charged(self, run_id: str) -> int:
         return sum(
@@ -281,7 +304,8 @@ class Referee:
         job = self.jobs.get((run_id, leg))
         if not running or spec.deadline_s is None or announced or job is None:
             return
-        if abs(ratio - self._scenario.true_rate) > 0.001:
+        kind = self._requests[run_id, leg].way.instance_type
+        if abs(ratio - self._scenario.true_rates[kind]) > 0.001:
             return
         left_s = job.left_s
         if left_s is not None and now + 0.95 * left_s > spec.deadline_s + SKEW_S + 120:

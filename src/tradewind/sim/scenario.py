@@ -37,12 +37,14 @@ class Chances(Struct, frozen=True):
     """A machine cannot reach the store for a while."""
     hardware: float
     """A machine breaks its job."""
+    stubborn: float
+    """A job takes longer to save than it may."""
 
 
 class Scenario(Struct, frozen=True):
     spec: Spec
-    true_rate: float
-    """How fast the work really goes, of what was estimated."""
+    true_rates: dict[str, float]
+    """How fast the work really goes, of what was estimated, by type of machine."""
     fails_at: float | None
     """The step at which the job's own error is."""
     controllers: int
@@ -93,7 +95,7 @@ def of(seed_rng: Random) -> Scenario:
             tries=rng.choice((1, 3)),
             checkpoint_every_s=rng.choice((45, 120)),
         ),
-        rng.choice((0.6, 0.95, 1.0, 1.0, 1.2)),
+        {kind: rng.choice((0.6, 0.95, 1.0, 1.0, 1.2)) for kind in ("small", "large")},
         work * rng.random() if rng.random() < 0.15 else None,
         1 if rng.random() < 0.5 else 2,
         rng.choice((60, 120, 180)),
@@ -109,11 +111,12 @@ def of(seed_rng: Random) -> Scenario:
             stall=rng.choice((0.0, 0.05, 0.2)) * (level > 0),
             refuse=0.15 * level,
             unknown=0.12 * level,
-            dud=0.06 * level,
+            dud=1.0 if rng.random() < 0.01 else 0.06 * level,
             vanish=0.12 * level,
             zombie=0.05 * level,
             cut_off=0.06 * level,
             hardware=0.04 * level,
+            stubborn=0.05 * level,
         ),
     )
 

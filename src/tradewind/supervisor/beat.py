@@ -13,7 +13,7 @@ from contextlib import suppress
 from msgspec import json
 
 from tradewind import journal
-from tradewind.errors import SourceFailed
+from tradewind.errors import TradewindError
 from tradewind.model import places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.run import Heartbeat
@@ -25,15 +25,29 @@ _encode = json.Encoder().encode
 
 
 def beat(me: Me, job: Job, uptime_s: float) -> Steps[list[Act]]:
-    """Learn, decide, report. What it decided is for the caller to carry out, at once."""
-    with suppress(SourceFailed):  # how long it has been unreachable is what decides
+    """Learn, decide, report. What it decided is for the caller to carry out, at once.
+
+    The runtime takes the same three apart, to decide on what it sees once it has learnt, and to
+    carry that out before a store that hangs is told."""
+    yield from learn(me)
+    acts = decide(me, job, uptime_s)
+    yield from tell(me, job, uptime_s)
+    return acts
+
+
+def learn(me: Me) -> Steps[None]:
+    """Whatever goes wrong, the network, a key that has expired, a journal that is too new: for how
+    long nothing could be learnt is what decides."""
+    with suppress(TradewindError):
         yield from orders(me)
+        me.heard = True
         if me.resume is None and not me.fenced:
             yield from choose_resume(me)
-    acts = decide(me, job, uptime_s)
-    with suppress(SourceFailed):
+
+
+def tell(me: Me, job: Job, uptime_s: float) -> Steps[None]:
+    with suppress(TradewindError):
         yield from report(me, job, uptime_s)
-    return acts
 
 
 def orders(me: Me) -> Steps[None]:

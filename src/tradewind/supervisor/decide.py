@@ -45,6 +45,10 @@ class Me:
     reason: str = ""
     reached_s: float | None = None
     """Uptime when the last heartbeat that arrived was sent; before the first, when it began."""
+    heard: bool = False
+    """Its orders have been read since it decided last."""
+    heard_s: float | None = None
+    """Uptime when it decided on orders that it had just read."""
     beat: int = 0
     fenced: str = ""
     """Why the leg is over; empty while it is not."""
@@ -87,7 +91,10 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
     """Changes `me.doing` and its like; what is returned is to be carried out in order."""
     if me.reached_s is None:
         me.reached_s = uptime_s
-    silent_s = uptime_s - me.reached_s
+    if me.heard or me.heard_s is None:
+        me.heard, me.heard_s = False, uptime_s
+    # It must be heard, and it must hear: without its orders it cannot know that it was replaced.
+    silent_s = uptime_s - min(me.reached_s, me.heard_s)
     end = _end(me, uptime_s, silent_s)
     if end:
         me.shut_down, me.doing, me.reason = True, _final(me), end
