@@ -197,7 +197,7 @@ def _decoded(data: bytes, number: int, key: str) -> Commit:
     except ValidationError as error:
         raise _explained(data, key, str(error)) from None
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _bad(key, f"it is damaged ({error})", "restore it from a backup") from None
+        raise _bad(key, f"it is damaged ({error})", _cure(key)) from None
     if commit.format != FORMAT:
         raise _explained(data, key, f"its format is {commit.format}")
     if commit.number != number:
@@ -207,13 +207,19 @@ def _decoded(data: bytes, number: int, key: str) -> Commit:
     return commit
 
 
+def _cure(key: str) -> str:
+    if key.endswith(".jsonl"):
+        return "delete it: it is a copy, and the commits themselves are there"
+    return "restore it from a backup"
+
+
 def _explained(data: bytes, key: str, why: str) -> BadFile:
     """What is wrong with a commit that is JSON but not one of ours."""
     upgrade = "a newer Tradewind has written it, or it is damaged: upgrade this one, or restore it"
     try:
         document = json.decode(data)
     except (DecodeError, RecursionError) as error:
-        return _bad(key, f"it is damaged ({error})", "restore it from a backup")
+        return _bad(key, f"it is damaged ({error})", _cure(key))
     found = document.get("format") if isinstance(document, dict) else None
     if type(found) is int and found > FORMAT:
         return _bad(key, f"it has format {found}, and this Tradewind knows up to {FORMAT}", upgrade)

@@ -94,7 +94,7 @@ def test_published_configs(config: dict[str, Any], count: int) -> None:
     assert parameters(from_config(config)) == count
 
 
-def test_every_family_the_brief_names_is_known() -> None:
+def test_every_well_known_family_is_known() -> None:
     wanted = (
         "llama mistral mixtral qwen2 qwen2_moe qwen3 qwen3_moe gemma gemma2 gemma3 phi phi3 gpt2 "
         "gpt_neox gptj opt bloom mpt falcon bert roberta distilbert t5 vit deepseek_v2 deepseek_v3 "

@@ -51,7 +51,7 @@ from tradewind.model.timing import DRAIN_S, GRACE_S, LOST_S
 from tradewind.runs import RunState, decide
 from tradewind.runs.leg import STAY_S
 from tradewind.runs.money import WEEK_S
-from tradewind.runs.next import LASTING_S, TROUBLES
+from tradewind.runs.next import LASTING_S, MOST_TROUBLES
 from tradewind.runs.seen import Seen
 
 PAIR = replace(WAY, nodes=2)
@@ -246,7 +246,7 @@ def test_without_quota_for_one_the_other_is_bought() -> None:
 
 def test_legs_that_come_to_nothing_are_not_bad_luck_for_ever() -> None:
     tried: list[Event] = [submitted()]
-    for leg in range(1, TROUBLES + 1):
+    for leg in range(1, MOST_TROUBLES + 1):
         state = state_of(*tried)
         assert isinstance(one(state, a_seen(ago_s=600.0)), LegRequested)
         tried += [requested(leg), over("launch_unknown", leg)]

@@ -87,13 +87,13 @@ def test_a_key_is_no_other_key_s_folder(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    with pytest.raises(NoAccess, match="cannot be created"):
+    with pytest.raises(NoAccess, match=r"is a file|cannot be created"):
         store.open(tmp_path).create("a", b"")
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises((NoAccess, InvalidValue), match="cannot be created"):
+    with pytest.raises((NoAccess, InvalidValue), match=r"is a file|cannot be created"):
         store.open(tmp_path / "file").create("a", b"")
 
 

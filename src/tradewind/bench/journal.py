@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from msgspec.structs import replace
+
 from tradewind import clock, journal
-from tradewind.model.event import FORMAT, Commit, Progress
+from tradewind.model.event import (
+    FORMAT,
+    Commit,
+    Event,
+    LegOver,
+    LegRequested,
+    LegUp,
+    MachineEnded,
+    MachinesFound,
+    Progress,
+    Submitted,
+)
+from tradewind.model.run import Machine, Request, Spec, Way
+from tradewind.runs import fold
 from tradewind.store.local import LocalStore
 
 EVENTS = 100_000
+_A_LEG = 10
 LIMIT_S = 1.0
 _AT = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -38,6 +55,16 @@ def measure(repeats: int) -> dict[str, Any]:
             if each == 1 and bound:
                 found["newest_ms"] = round(1e3 * again, 2)
     with tempfile.TemporaryDirectory() as folder:
+        store = LocalStore(Path(folder))
+        _fill(Path(folder), store, 1, True, _lived())
+        taken = []
+        for _ in range(repeats):
+            start = clock.stopwatch()
+            state = fold(journal.read(store, "bench"))
+            taken.append(clock.stopwatch() - start)
+            assert len(state.requests) == EVENTS // _A_LEG
+        found["open_and_fold_s"] = round(median(taken), 3)
+    with tempfile.TemporaryDirectory() as folder:
         store, taken = LocalStore(Path(folder)), []
         for number in range(1, 51):
             start = clock.stopwatch()
@@ -51,12 +78,43 @@ def _event(number: int) -> Progress:
     return Progress(leg=number % 64 + 1, step=float(number), saved=number - 0.5, rate=0.5)
 
 
-def _fill(folder: Path, store: LocalStore, each: int, bound: bool) -> None:
+def _lived() -> Iterator[Event]:
+    """A run that was interrupted ten thousand times."""
+    way = Way(
+        provider="cloud", region="r", zone="r-a", instance_type="t", market="spot", nodes=1,
+        price=1_000_000, rate=1.0, start_s=100.0,
+    )  # fmt: skip
+    yield Submitted(run_id="bench", spec=Spec(name="bench", work=1e9, ways=(way,)))
+    for leg in range(1, EVENTS // _A_LEG + 1):
+        request = Request(
+            launch_id=f"bench-{leg}", run_id="bench", leg=leg, way=way, hard_stop_s=10_000
+        )
+        machine = Machine(
+            machine_id=f"cloud-{leg}", launch_id=f"bench-{leg}", run_id="bench", leg=leg, rank=0,
+            launched_s=1000 * leg,
+        )  # fmt: skip
+        yield LegRequested(request=request, reason="the cheapest that will do")
+        yield MachinesFound(machines=(machine,), reason="the provider launched them")
+        yield LegUp(leg=leg, reason="every supervisor has reported")
+        for n in range(5):
+            yield Progress(leg=leg, step=10.0 * leg + n, saved=10.0 * leg + n, rate=0.5)
+        ended = replace(machine, ended_s=1000 * leg + 900)
+        yield MachineEnded(machine=ended, reason="its provider says so")
+        yield LegOver(leg=leg, cause="interrupted", reason="machine was taken", saved=10.0 * leg)
+
+
+def _fill(
+    folder: Path, store: LocalStore, each: int, bound: bool, lived: Iterator[Event] | None = None
+) -> None:
     """The commits without syncing, which is not what is measured."""
     place = folder / "runs" / "bench" / "journal"
     place.mkdir(parents=True)
-    for number in range(1, EVENTS // each + 1):
-        events = tuple(_event(number * each + n) for n in range(each))
+    for number in range(1, EVENTS // each + 1 + (lived is not None)):
+        events: tuple[Event, ...]
+        if lived is None:
+            events = tuple(_event(number * each + n) for n in range(each))
+        else:
+            events = (next(lived),)
         data = journal.encoded(Commit(FORMAT, number, "ctl-bench", _AT, events))
         (place / f"{number:020d}.json").write_bytes(data)
         if bound:

@@ -18,7 +18,7 @@ def command(url: str | None, as_json: bool) -> None:
     URL is a folder, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix. Without one,
     the store that serves now is tried."""
     from tradewind import clock, store
-    from tradewind.errors import SourceFailed
+    from tradewind.errors import InvalidValue, SourceFailed
     from tradewind.store.probe import probe
 
     opened = store.open(url)
@@ -40,5 +40,10 @@ def command(url: str | None, as_json: bool) -> None:
             " store, or ask its maker about conditional writes (If-None-Match)",
         )
     if url is not None:
+        if opened.url.startswith("memory:"):
+            raise InvalidValue(
+                "a store in memory ends with the process that has it",
+                hint="name a folder or a bucket",
+            )
         path = store.remember(opened.url)
         render.remark(f"runs are kept there from now on ({path})")

@@ -23,7 +23,7 @@ def command() -> None:
 @command.command("faults")
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, 100_000_000),
     metavar="N",
     help=f"How many runs to simulate. Default: {_DEFAULT_SEEDS}.",
 )

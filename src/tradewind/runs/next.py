@@ -13,7 +13,7 @@ from tradewind.runs.seen import Seen
 from tradewind.runs.state import RunState
 from tradewind.units import format_money
 
-TROUBLES = 8
+MOST_TROUBLES = 8
 """So many legs in a row that came to nothing are not bad luck."""
 LASTING_S = 3600.0
 """Refusals for what will not change by itself are believed for so long."""
@@ -65,7 +65,7 @@ def _end(state: RunState, spec: Spec, now: float) -> Ended | None:
     if state.failures >= spec.tries:
         why = f"the job has failed {state.failures} times without getting further"
         return Ended(outcome="failed", reason=why)
-    if state.troubles >= TROUBLES:
+    if state.troubles >= MOST_TROUBLES:
         why = f"{state.troubles} legs in a row came to nothing, the last by {state.over_cause}"
         return Ended(outcome="failed", reason=why)
     return None

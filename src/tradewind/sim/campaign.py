@@ -67,9 +67,10 @@ def run(
 ) -> Tally:
     """Seeds `first` to `first + seeds - 1`, in `jobs` processes."""
     last = first + seeds
-    chunks = [range(start, min(start + _CHUNK, last)) for start in range(first, last, _CHUNK)]
+    starts = range(first, last, _CHUNK)
+    chunks = (range(start, min(start + _CHUNK, last)) for start in starts)
     tally = Tally()
-    with _rarely_collecting(), _mapping(min(jobs, len(chunks))) as each:
+    with _rarely_collecting(), _mapping(min(jobs, len(starts))) as each:
         for part in each(_chunk, chunks):
             tally.merge(part)
             progress(tally.seeds, seeds)

@@ -91,8 +91,8 @@ class SimJob:
     def saved_at(self, step: int) -> None:
         self.saved, self._pending = max(self.saved, step), None
 
-    def saves(self, rank: int, until: int) -> None:
-        self.update(until - 1)
+    def saves(self, rank: int, now: int, until: int) -> None:
+        self.update(now)
         self._working.discard(rank)
         if rank not in self._exits:
             self._saves[rank] = until

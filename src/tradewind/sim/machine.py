@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind import steps
+from tradewind.errors import SourceFailed
 from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.model.timing import BEAT_S, DRAIN_S
@@ -114,7 +115,7 @@ class SimMachine:
         if due is not None:
             self._save(due)
         was = me.doing
-        acts = self._drive(beat(me, job.seen(self.rank, now), uptime_s))
+        acts = steps.run(beat(me, job.seen(self.rank, now), uptime_s), self._perform)
         shut_down = me.shut_down
         self._carry_out(acts)
         if shut_down:
@@ -145,7 +146,7 @@ class SimMachine:
             elif isinstance(act, Save):
                 chance = self._scenario.chances.stubborn if self._cloud.noisy else 0.0
                 save_s = _STUBBORN_S if chance and world.rng.random() < chance else _SAVE_S
-                job.saves(self.rank, world.now + save_s)
+                job.saves(self.rank, world.now, world.now + save_s)
                 self._referee.rests(self.name)
             elif isinstance(act, ShutDown):
                 self._off = True
@@ -180,20 +181,6 @@ class SimMachine:
         except SourceFailed:
             return
         self.job.saved_at(step)
-
-    def _drive(self, steps: Any) -> list[Act]:
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    answer = self._perform(step)
-                except TradewindError as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as done:
-            acts: list[Act] = done.value
-            return acts
 
     def _perform(self, step: Any) -> Any:
         world = self._world

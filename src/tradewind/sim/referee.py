@@ -35,9 +35,8 @@ from tradewind.model.event import (
 )
 from tradewind.model.run import Machine, Request
 from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
-from tradewind.runs.fold import LASTING
-from tradewind.runs.fold import TROUBLES as TROUBLE_CAUSES
-from tradewind.runs.next import TROUBLES
+from tradewind.runs.fold import LASTING, TROUBLES
+from tradewind.runs.next import MOST_TROUBLES
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.world import Violation, World
 from tradewind.supervisor.decide import Me
@@ -273,7 +272,7 @@ class Referee:
     def _failed(self, run_id: str) -> bool:
         events = self.events[run_id][self._since :]
         failures = sum(job.failures for (name, _), job in self.jobs.items() if name == run_id)
-        troubles = sum(isinstance(e, LegOver) and e.cause in TROUBLE_CAUSES for e in events)
+        troubles = sum(isinstance(e, LegOver) and e.cause in TROUBLES for e in events)
         refused = {e.leg for e in events if isinstance(e, LaunchRefused) and e.kind in LASTING}
         shut = {
             e.request.way.what
@@ -283,7 +282,7 @@ class Referee:
         nothing_left = all(w.what in shut for w in self.spec.ways)
         if failures > 3 * self.spec.tries + 3:
             raise Violation(f"{run_id} was tried {failures} times, and may be {self.spec.tries}")
-        return failures >= self.spec.tries or troubles >= TROUBLES or nothing_left
+        return failures >= self.spec.tries or troubles >= MOST_TROUBLES or nothing_left
 
     def _poor(self, run_id: str) -> bool:
         spec = self.spec

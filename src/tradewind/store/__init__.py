@@ -29,6 +29,8 @@ def open(url: str | Path | None = None, *, env: Mapping[str, str] | None = None)
 
     Opening a bucket asks it nothing yet."""
     text = str(url) if url is not None else default_url(env)
+    if "\0" in unquote(text):
+        raise InvalidValue(f"{text!r} cannot be the name of a store: it holds a zero byte")
     scheme, separator, rest = text.partition("://")
     if not separator:
         from tradewind.store.local import LocalStore

@@ -32,6 +32,8 @@ _numbers = count()
 class LocalStore:
     def __init__(self, folder: Path) -> None:
         self._root = folder.absolute()
+        if self._root.exists() and not self._root.is_dir():
+            raise InvalidValue(f"{folder} is a file, and a store is a folder")
         self._new = self._root / RESERVED
         self.url = self._root.as_uri()
         self._sweep()
