@@ -126,8 +126,8 @@ def test_what_a_provider_forgot_is_estimated_until_it_remembers() -> None:
 
 
 def test_whose_it_is() -> None:
-    spec = {"project": "nlp", "user": "ada", "tags": {"team": "blue"}}
-    (posting,) = postings([submitted(**spec), requested(), found()])
+    whose = submitted(project="nlp", user="ada", tags={"team": "blue"})
+    (posting,) = postings([whose, requested(), found()])
     assert (posting.project, posting.user, posting.tags) == ("nlp", "ada", {"team": "blue"})
 
 

@@ -153,7 +153,7 @@ def test_moved_data_is_in_its_groups() -> None:
     run = account("r", NOON_S - 9 * HOUR_S, (way, HOUR_S))
     assert {line.what: line.micros for line in report([run], "machine").lines} == {
         "r-1-m0": 1_200_000,
-        "r leg 1 data": 500,
+        "data, leg 1 of r": 500,
     }
     (line,) = report([run], "leg").lines
     assert (line.what, line.micros, line.machines, line.estimated) == ("r leg 1", 1_200_500, 1, 500)

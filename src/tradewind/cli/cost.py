@@ -149,19 +149,24 @@ def _shown(made: Report, stands: Sequence[Standing]) -> None:
 def _table(made: Report) -> None:
     columns = [
         Column(made.by.upper().replace("_", " "), grow=True, least=18, keep=9),
-        Column("NAME", grow=True, keep=3),
+        Column("NAME", grow=True, keep=6, least=8),
         Column("ENDED", keep=2),
-        Column("MACHINES", right=True, keep=4),
-        Column("HOURS", right=True, keep=6),
+        Column("MACHINES", right=True, keep=3),
+        Column("HOURS", right=True, keep=5),
         Column("COST", right=True, keep=9),
         Column("", keep=9),
         Column("PREDICTED", right=True, keep=7),
-        Column("DIFFERENCE", right=True, keep=5),
-        Column("ON DEMAND", right=True, keep=5),
+        Column("DIFFERENCE", right=True, keep=7),
+        Column("ON DEMAND", right=True, keep=4),
         Column("SAVED", right=True, keep=8),
     ]
-    lines = [*made.lines, made.total] if len(made.lines) > 1 else list(made.lines)
-    render.table(columns, [_cells(line) for line in lines])
+    rows = [_cells(line) for line in made.lines]
+    if len(rows) > 1:
+        # Below an empty column, a figure of the total's would only puzzle.
+        total = _cells(made.total)
+        filled = [any(row[i] for row in rows) for i in range(len(total))]
+        rows.append([cell if there else "" for cell, there in zip(total, filled, strict=True)])
+    render.table(columns, rows)
 
 
 def _cells(line: Line) -> list[str]:

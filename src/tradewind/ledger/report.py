@@ -28,7 +28,7 @@ NONE = "(none)"
 _KEYS: dict[str, Callable[[Posting], str]] = {
     "run": lambda posting: posting.run_id,
     "leg": lambda posting: f"{posting.run_id} leg {posting.leg}",
-    "machine": lambda posting: posting.machine_id or f"{posting.run_id} leg {posting.leg} data",
+    "machine": lambda posting: posting.machine_id or f"data, leg {posting.leg} of {posting.run_id}",
     "project": lambda posting: posting.project or NONE,
     "user": lambda posting: posting.user or NONE,
     "provider": lambda posting: posting.provider,
