@@ -188,6 +188,19 @@ def test_an_impossible_journal_is_damaged_too(cli: Cli, put: Put) -> None:
     assert "run-x is not counted" in ran.err
 
 
+@pytest.mark.parametrize("moment", [b"-5", b"99999999999999999"])
+def test_moments_that_no_calendar_has(cli: Cli, put: Put, moment: bytes) -> None:
+    three(put)
+    opened = store.open()
+    key = f"runs/run-b1/journal/{1:020d}.json"
+    start = str(NOON_S - 9 * HOUR_S).encode()
+    opened.replace(key, opened.get(key).replace(start, moment))
+    ran = cli("cost", "--by", "day")
+    assert ran.code == 4
+    assert "run-b1 is not counted: the journal says that run-b1-1-m0 of leg 1" in ran.err
+    assert "total" in ran.out
+
+
 def test_samples_cost_what_they_always_did(cli: Cli) -> None:
     opened = store.open()
     for name in SAMPLES:

@@ -114,6 +114,11 @@ def test_an_open_machine_s_cost_so_far() -> None:
     assert (posting.seconds, posting.micros) == (0, 60_000)
 
 
+def test_an_end_before_the_start_costs_one_step() -> None:
+    posting = billed(-30)
+    assert (posting.seconds, posting.micros, posting.to_s) == (0, 1_000, posting.from_s)
+
+
 def test_what_a_provider_forgot_is_estimated_until_it_remembers() -> None:
     machine = a_machine()
     guess = replace(ended(machine, 100), estimated=True)

@@ -122,7 +122,13 @@ def _accounts(
     wanted = list(dict.fromkeys(runs_store.find(known, name) for name in names)) if names else known
     with render.busy(f"reading {render.count(len(wanted), 'journal')}"):
         loaded, troubles = runs_store.load_all(store, wanted)
-    return [account_of(one.run_id, one.events, now_s) for one in loaded if one.commits], troubles
+    accounts = []
+    for one in loaded:
+        try:
+            accounts.append(account_of(one.run_id, one.events, now_s))
+        except TradewindError as error:
+            troubles.append((one.run_id, error))
+    return accounts, troubles
 
 
 def _trouble(troubles: Sequence[tuple[str, TradewindError]]) -> TradewindError:

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.errors import BadFile
 from tradewind.model.bill import bill
 from tradewind.model.event import (
     Ended,
@@ -30,6 +31,8 @@ from tradewind.model.event import (
 from tradewind.model.run import Machine, Request, Spec, Way
 
 MACHINE, TRANSFER = "machine", "transfer"
+_LAST_S = 250_000_000_000
+"""In the year 9892."""
 
 
 class Posting(Struct, frozen=True, kw_only=True):
@@ -139,7 +142,9 @@ class _Found:
         living = name in self.living
         end = machine.ended_s
         if living or end is None:
-            end = None if now is None else max(now, machine.launched_s)
+            end = now
+        if end is not None:
+            end = max(end, machine.launched_s)  # clocks are set back, and providers err
         seconds = None if end is None else end - machine.launched_s
         step_s = facts.billing_step_s
 
@@ -229,14 +234,17 @@ def account_of(
     clocks: Mapping[str, int] | None = None,
 ) -> Account:
     """Everything that a run has cost until now. `run_id` is where its journal lies, which is what
-    a user can name, whatever the journal says."""
+    a user can name, whatever the journal says. BadFile where it has moments that no calendar has:
+    they could not be told by day or month."""
     found = _Found(events, run_id)
-    return Account(
-        run_id=run_id,
-        spec=found.spec,
-        outcome=found.outcome,
-        postings=tuple(_machines(found, now, clocks or {}) + _transfers(found)),
-    )
+    posted = tuple(_machines(found, now, clocks or {}) + _transfers(found))
+    for posting in posted:
+        if not 0 <= posting.from_s <= max(posting.from_s, posting.to_s or 0) <= _LAST_S:
+            raise BadFile(
+                f"the journal says that {posting.machine_id or 'data'} of leg {posting.leg} was"
+                f" billed from second {posting.from_s} to {posting.to_s} since 1970: that cannot be"
+            )
+    return Account(run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted)
 
 
 def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:
