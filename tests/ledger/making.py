@@ -1,4 +1,4 @@
-"""Accounts of made-up runs, for the tests of reports, budgets and exports."""
+"""What made-up runs cost, for the tests of reports, budgets and exports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.runs.builders import SPEC, SPOT, WAY
-from tradewind.ledger.postings import Account, Posting, account_of
+from tradewind.ledger.postings import Posting, RunCost, cost_of
 from tradewind.model.event import (
     Ended,
     Event,
@@ -70,21 +70,21 @@ def events_of(
     return events
 
 
-def account(
+def run_cost(
     run_id: str, start_s: int, *stays: tuple[Way, int | None], now_s: int = NOON_S, **more: Any
-) -> Account:
-    return account_of(run_id, events_of(run_id, start_s, *stays, **more), now_s)
+) -> RunCost:
+    return cost_of(run_id, events_of(run_id, start_s, *stays, **more), now_s)
 
 
-def postings_of(*accounts: Account) -> list[Posting]:
-    return [posting for account in accounts for posting in account.postings]
+def postings_of(*run_costs: RunCost) -> list[Posting]:
+    return [posting for run_cost in run_costs for posting in run_cost.postings]
 
 
 names = st.sampled_from(["", "a", "b"])
 
 
 @st.composite
-def accounts(draw: st.DrawFn) -> list[Account]:
+def run_costs(draw: st.DrawFn) -> list[RunCost]:
     """Up to four runs of some days, with everything that a posting can be."""
     made = []
     for number in range(draw(st.integers(0, 4))):
@@ -100,7 +100,7 @@ def accounts(draw: st.DrawFn) -> list[Account]:
             )
         )
         made.append(
-            account(
+            run_cost(
                 f"run-{number}",
                 NOON_S - draw(st.integers(0, 40 * 86_400)),
                 *(

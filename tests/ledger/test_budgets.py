@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.ledger.making import HOUR_S, NOON_S, account, moment, names, postings_of
-from tests.ledger.making import accounts as some_accounts
+from tests.ledger.making import HOUR_S, NOON_S, moment, names, postings_of, run_cost, run_costs
 from tests.runs.builders import SPEC, SPOT, WAY
 from tradewind.ledger.budgets import (
     Budget,
@@ -19,15 +18,15 @@ from tradewind.ledger.budgets import (
     standing,
     standings,
 )
-from tradewind.ledger.postings import Account
+from tradewind.ledger.postings import RunCost
 from tradewind.ledger.report import report
 
 USD = 10**6
 NLP = Budgets(projects={"nlp": Budget(month=100 * USD)})
 
 
-def nlp(hours: int, run_id: str = "r", start: str = "2026-11-02", **more: Any) -> Account:
-    return account(run_id, moment(start), (WAY, hours * HOUR_S), project="nlp", **more)
+def nlp(hours: int, run_id: str = "r", start: str = "2026-11-02", **more: Any) -> RunCost:
+    return run_cost(run_id, moment(start), (WAY, hours * HOUR_S), project="nlp", **more)
 
 
 def stands(spent: int, what: str = "stop", month: int = 100 * USD) -> Standing:
@@ -94,9 +93,9 @@ def test_the_default_is_for_each_other_project() -> None:
     )
     made = [
         nlp(1),
-        account("r2", moment("2026-11-02"), (WAY, HOUR_S), project="other"),
-        account("r3", moment("2026-11-02"), (WAY, 2 * HOUR_S)),
-        account("r4", moment("2026-10-02"), (WAY, HOUR_S), project="old"),
+        run_cost("r2", moment("2026-11-02"), (WAY, HOUR_S), project="other"),
+        run_cost("r3", moment("2026-11-02"), (WAY, 2 * HOUR_S)),
+        run_cost("r4", moment("2026-10-02"), (WAY, HOUR_S), project="old"),
     ]
     found = standings(postings_of(*made), budgets, NOON_S)
     assert [(s.project, s.spent, s.budget.what) for s in found] == [
@@ -111,8 +110,8 @@ def test_the_default_is_for_each_other_project() -> None:
     assert NLP
 
 
-@given(some_accounts(), names)
-def test_what_is_spent_is_what_the_month_s_report_says(made: list[Account], project: str) -> None:
+@given(run_costs(), names)
+def test_what_is_spent_is_what_the_month_s_report_says(made: list[RunCost], project: str) -> None:
     budgets = Budgets(default=Budget(month=1))
     found = standing(postings_of(*made), budgets, project, NOON_S)
     start, end = moment("2026-11-01"), moment("2026-12-01")
@@ -122,13 +121,13 @@ def test_what_is_spent_is_what_the_month_s_report_says(made: list[Account], proj
 
 
 def test_open_machines_commit_what_they_can_still_come_to() -> None:
-    run = account("r", NOON_S - HOUR_S, (WAY, None), outcome="", project="nlp")
+    run = run_cost("r", NOON_S - HOUR_S, (WAY, None), outcome="", project="nlp")
     found = standing(run.postings, NLP, "nlp", NOON_S)
     assert found is not None
     assert found.spent == 3_600_000
     assert found.committed == (9 * HOUR_S + 120) * 1000  # stops after 10 h, billed a little longer
     late = moment("2026-11-30T23:00")
-    run = account("r", late - HOUR_S, (WAY, None), outcome="", project="nlp", now_s=late)
+    run = run_cost("r", late - HOUR_S, (WAY, None), outcome="", project="nlp", now_s=late)
     found = standing(run.postings, NLP, "nlp", late)
     assert found is not None
     assert found.committed == 3_600_000  # what comes after is next month's
@@ -136,7 +135,7 @@ def test_open_machines_commit_what_they_can_still_come_to() -> None:
 
 def test_what_is_left_for_a_run() -> None:
     spec = replace(SPEC, project="nlp")
-    others = postings_of(nlp(10, "r1"), account("x", NOON_S - 60, (SPOT, 60), project="x"))
+    others = postings_of(nlp(10, "r1"), run_cost("x", NOON_S - 60, (SPOT, 60), project="x"))
     assert left_for("me", spec, others, NLP, NOON_S) == 64 * USD
     assert left_for("r1", spec, others, NLP, NOON_S) == 100 * USD
     assert left_for("me", replace(spec, project="x"), others, NLP, NOON_S) is None

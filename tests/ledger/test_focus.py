@@ -6,10 +6,10 @@ from decimal import Decimal
 
 from hypothesis import given
 
-from tests.ledger.making import HOUR_S, NOON_S, account, accounts, moment, postings_of
+from tests.ledger.making import HOUR_S, NOON_S, moment, postings_of, run_cost, run_costs
 from tests.runs.builders import SPOT, WAY
 from tradewind.ledger import focus
-from tradewind.ledger.postings import Account
+from tradewind.ledger.postings import RunCost
 
 # Of FOCUS 1.1: what may never be null, and what a value must be like. BillingAccountId, which may
 # not be null either, is the provider's to know.
@@ -48,8 +48,8 @@ def test_the_columns_are_the_specification_s() -> None:
     ) <= set(focus.SPECIFIED)
 
 
-@given(accounts())
-def test_every_row_is_as_specified_and_sums_equal_the_ledger(made: list[Account]) -> None:
+@given(run_costs())
+def test_every_row_is_as_specified_and_sums_equal_the_ledger(made: list[RunCost]) -> None:
     rows = focus.rows(postings_of(*made))
     for row in rows:
         assert tuple(row) == focus.COLUMNS
@@ -63,7 +63,7 @@ def test_every_row_is_as_specified_and_sums_equal_the_ledger(made: list[Account]
         assert row["BillingPeriodStart"] <= row["ChargePeriodStart"] < row["ChargePeriodEnd"]
         assert row["ChargePeriodEnd"] <= row["BillingPeriodEnd"]
         assert all(isinstance(value, str) for value in json.loads(row["Tags"]).values())
-    total = sum(account.micros for account in made)
+    total = sum(run_cost.micros for run_cost in made)
     for name in ("BilledCost", "EffectiveCost", "ContractedCost"):
         assert sum(Decimal(row[name]) for row in rows) * 10**6 == total
     listed = sum(p.micros if p.on_demand is None else p.on_demand for p in postings_of(*made))
@@ -71,7 +71,7 @@ def test_every_row_is_as_specified_and_sums_equal_the_ledger(made: list[Account]
 
 
 def test_a_row() -> None:
-    run = account(
+    run = run_cost(
         "r", moment("2026-11-03T10:00"), (SPOT, HOUR_S), project="nlp", user="ada", tags={"b": "2"}
     )
     (row,) = focus.rows(run.postings)
@@ -122,7 +122,7 @@ def test_a_row() -> None:
 
 
 def test_what_is_open_and_what_has_no_price_on_demand() -> None:
-    run = account("r", NOON_S - HOUR_S, (SPOT, None), outcome="", ways=(SPOT,))
+    run = run_cost("r", NOON_S - HOUR_S, (SPOT, None), outcome="", ways=(SPOT,))
     (row,) = focus.rows(run.postings)
     assert row["x_Open"] == "true"
     assert row["ChargeDescription"].endswith(", so far")
@@ -130,7 +130,7 @@ def test_what_is_open_and_what_has_no_price_on_demand() -> None:
 
 
 def test_days_are_rows() -> None:
-    run = account("r", moment("2026-10-31T22:00"), (WAY, 30 * HOUR_S))
+    run = run_cost("r", moment("2026-10-31T22:00"), (WAY, 30 * HOUR_S))
     rows = focus.rows(run.postings)
     assert [row["BilledCost"] for row in rows] == ["7.2", "86.4", "14.4"]
     assert [row["BillingPeriodStart"][:7] for row in rows] == ["2026-10", "2026-11", "2026-11"]

@@ -18,7 +18,7 @@ from tests.runs.builders import (
     submitted,
     up,
 )
-from tradewind.ledger.postings import Posting, account_of, postings, transfers
+from tradewind.ledger.postings import Posting, cost_of, postings, transfers
 from tradewind.model.bill import bill
 from tradewind.model.event import Event, LegOver, MachineBack, MachineEnded
 from tradewind.model.run import Machine, Way
@@ -153,7 +153,7 @@ def test_moving_data_is_posted_once_for_each_leg_that_came_up() -> None:
     assert moved.from_s == moved.to_s == CLOUD_S + 900
     assert moved.estimated
     assert sum(p.micros for p in postings(events)) == 100_000  # what the provider bills, alone
-    whole = account_of("run-1", events)
+    whole = cost_of("run-1", events)
     assert whole.micros == 1_350_000
     assert [p.kind for p in whole.postings] == ["machine", "machine", "transfer"]
     assert transfers([submitted(), requested(), found(), up()]) == []
@@ -184,21 +184,21 @@ def test_what_it_would_have_cost_on_demand(ways: tuple[Way, ...], price: int | N
 
 def test_how_long_a_run_took() -> None:
     events: list[Event] = [submitted(), requested(), found(a_machine("m1"), a_machine("m2"))]
-    assert account_of("run-1", [submitted()]).elapsed_s == 0
-    assert account_of("run-1", events).elapsed_s == 0
+    assert cost_of("run-1", [submitted()]).elapsed_s == 0
+    assert cost_of("run-1", events).elapsed_s == 0
     late = a_machine("m2", launched_s=CLOUD_S + 50)
     events += [ended(a_machine("m1"), 10), ended(late, 70)]
-    assert account_of("run-1", events).elapsed_s == 120
+    assert cost_of("run-1", events).elapsed_s == 120
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_account_of_a_simulated_run_has_its_postings(seed: int) -> None:
+def test_what_a_simulated_run_cost_is_its_postings(seed: int) -> None:
     events = [event for commit in simulated(seed) for event in commit.events]
-    account = account_of("run-1", events, 0)
-    assert list(account.postings) == postings(events)
-    assert account.outcome or account.spec is None
-    assert account.micros == sum(p.micros for p in postings(events))
-    for posting in account.postings:
+    run_cost = cost_of("run-1", events, 0)
+    assert list(run_cost.postings) == postings(events)
+    assert run_cost.outcome or run_cost.spec is None
+    assert run_cost.micros == sum(p.micros for p in postings(events))
+    for posting in run_cost.postings:
         assert posting.on_demand is None or posting.on_demand >= posting.micros
         assert not posting.open
 

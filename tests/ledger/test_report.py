@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.ledger.making import HOUR_S, NOON_S, account, accounts, moment, postings_of
+from tests.ledger.making import HOUR_S, NOON_S, moment, postings_of, run_cost, run_costs
 from tests.runs.builders import SPOT, WAY, simulated
 from tradewind.errors import InvalidValue
 from tradewind.ledger.periods import between, by_day, day_name, month_name, next_month
-from tradewind.ledger.postings import Account, account_of
+from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.ledger.report import GROUPINGS, Line, Report, check_by, report
 
 BY = [by for by in GROUPINGS if by != "tag:NAME"] + ["tag:team", "tag:none"]
@@ -31,8 +31,8 @@ def totals(*lines: Line) -> tuple[int, int, int, int, int]:
     )
 
 
-@given(accounts(), st.sampled_from(BY))
-def test_whatever_it_is_grouped_by_it_sums_up_to_the_total(made: list[Account], by: str) -> None:
+@given(run_costs(), st.sampled_from(BY))
+def test_whatever_it_is_grouped_by_it_sums_up_to_the_total(made: list[RunCost], by: str) -> None:
     found = report(made, by)
     assert summed(found) == totals(found.total)
     assert found.total.micros == sum(a.micros for a in made)
@@ -40,11 +40,11 @@ def test_whatever_it_is_grouped_by_it_sums_up_to_the_total(made: list[Account], 
 
 
 @given(
-    accounts(),
+    run_costs(),
     st.sampled_from(BY),
     st.lists(st.integers(NOON_S - 50 * 86_400, NOON_S + 10 * 86_400), max_size=4),
 )
-def test_periods_sum_up_to_the_whole(made: list[Account], by: str, cuts: list[int]) -> None:
+def test_periods_sum_up_to_the_whole(made: list[RunCost], by: str, cuts: list[int]) -> None:
     ends = [None, *sorted(set(cuts)), None]
     parts = [report(made, by, since_s, until_s) for since_s, until_s in pairwise(ends)]
     for part in parts:
@@ -52,8 +52,8 @@ def test_periods_sum_up_to_the_whole(made: list[Account], by: str, cuts: list[in
     assert totals(*(part.total for part in parts)) == totals(report(made, by).total)
 
 
-@given(accounts())
-def test_a_posting_is_its_days(made: list[Account]) -> None:
+@given(run_costs())
+def test_a_posting_is_its_days(made: list[RunCost]) -> None:
     for posting in postings_of(*made):
         days = list(by_day(posting))
         assert days[0].from_s == posting.from_s
@@ -69,8 +69,7 @@ def test_a_posting_is_its_days(made: list[Account]) -> None:
 @pytest.mark.parametrize("by", BY)
 def test_simulated_runs_sum_up(by: str) -> None:
     made = [
-        account_of(f"run-{seed}", [e for c in simulated(seed) for e in c.events])
-        for seed in range(30)
+        cost_of(f"run-{seed}", [e for c in simulated(seed) for e in c.events]) for seed in range(30)
     ]
     found = report(made, by)
     assert summed(found) == totals(found.total)
@@ -81,7 +80,7 @@ def test_months_days_and_their_borders() -> None:
     assert month_name(moment("2026-11-30T23:59:59")) == "2026-11"
     assert next_month(moment("2026-12-31T23:59:59")) == moment("2027-01-01")
     assert next_month(moment("2027-01-31")) == moment("2027-02-01")
-    run = account("r", moment("2026-10-31T22:00"), (WAY, 4 * HOUR_S))
+    run = run_cost("r", moment("2026-10-31T22:00"), (WAY, 4 * HOUR_S))
     assert [(line.what, line.micros) for line in report([run], "month").lines] == [
         ("2026-10", 7_200_000),
         ("2026-11", 7_200_000),
@@ -94,7 +93,7 @@ def test_months_days_and_their_borders() -> None:
 
 
 def test_what_took_no_time_belongs_to_its_moment() -> None:
-    (posting,) = account("r", NOON_S, (WAY, 0)).postings
+    (posting,) = run_cost("r", NOON_S, (WAY, 0)).postings
     assert between(posting, NOON_S, NOON_S + 1) is posting
     assert between(posting, NOON_S - 1, NOON_S) is None
     assert between(posting, NOON_S + 1, None) is None
@@ -102,10 +101,10 @@ def test_what_took_no_time_belongs_to_its_moment() -> None:
 
 def test_predicted_against_actual() -> None:
     made = [
-        account("r1", NOON_S - 9 * HOUR_S, (WAY, HOUR_S), predicted_cost=3_000_000, project="p"),
-        account("r2", NOON_S - 9 * HOUR_S, (WAY, HOUR_S), predicted_cost=5_000_000, project="p"),
-        account("r3", NOON_S - 9 * HOUR_S, (WAY, HOUR_S), project="p"),
-        account(
+        run_cost("r1", NOON_S - 9 * HOUR_S, (WAY, HOUR_S), predicted_cost=3_000_000, project="p"),
+        run_cost("r2", NOON_S - 9 * HOUR_S, (WAY, HOUR_S), predicted_cost=5_000_000, project="p"),
+        run_cost("r3", NOON_S - 9 * HOUR_S, (WAY, HOUR_S), project="p"),
+        run_cost(
             "r4", NOON_S - HOUR_S, (WAY, None), predicted_cost=9_000_000, outcome="", project="q"
         ),
     ]
@@ -129,7 +128,7 @@ def test_predicted_against_actual() -> None:
 
 
 def test_predicted_hours_stand_beside_elapsed_ones() -> None:
-    run = account("r", NOON_S - 9 * HOUR_S, (SPOT, HOUR_S), (WAY, HOUR_S), predicted_hours=1.5)
+    run = run_cost("r", NOON_S - 9 * HOUR_S, (SPOT, HOUR_S), (WAY, HOUR_S), predicted_hours=1.5)
     (line,) = report([run]).lines
     assert (line.predicted_hours, line.elapsed_hours) == (1.5, 2.0)
     (line,) = report([run], "run", NOON_S - 8 * HOUR_S).lines
@@ -138,8 +137,8 @@ def test_predicted_hours_stand_beside_elapsed_ones() -> None:
 
 def test_what_was_saved() -> None:
     made = [
-        account("r1", NOON_S - 9 * HOUR_S, (SPOT, HOUR_S), (WAY, HOUR_S)),
-        account("r2", NOON_S - 9 * HOUR_S, (SPOT, HOUR_S), ways=(SPOT,)),
+        run_cost("r1", NOON_S - 9 * HOUR_S, (SPOT, HOUR_S), (WAY, HOUR_S)),
+        run_cost("r2", NOON_S - 9 * HOUR_S, (SPOT, HOUR_S), ways=(SPOT,)),
     ]
     found = report(made)
     lines = {line.what: line for line in found.lines}
@@ -150,7 +149,7 @@ def test_what_was_saved() -> None:
 
 def test_moved_data_is_in_its_groups() -> None:
     way = replace(SPOT, start_cost=500)
-    run = account("r", NOON_S - 9 * HOUR_S, (way, HOUR_S))
+    run = run_cost("r", NOON_S - 9 * HOUR_S, (way, HOUR_S))
     assert {line.what: line.micros for line in report([run], "machine").lines} == {
         "r-1-m0": 1_200_000,
         "data, leg 1 of r": 500,
@@ -161,19 +160,19 @@ def test_moved_data_is_in_its_groups() -> None:
 
 
 def test_open_machines_are_counted() -> None:
-    run = account("r", NOON_S - 30 * HOUR_S, (WAY, HOUR_S), (WAY, None), outcome="")
+    run = run_cost("r", NOON_S - 30 * HOUR_S, (WAY, HOUR_S), (WAY, None), outcome="")
     assert [line.open for line in report([run], "leg").lines] == [1, 0]
     assert [line.open for line in report([run], "day").lines] == [0, 1]
     assert report([run], "run", None, NOON_S - HOUR_S).total.open == 0
 
 
 def test_runs_that_cost_nothing_show_up_as_runs() -> None:
-    run = account("r", NOON_S, outcome="", predicted_cost=7)
+    run = run_cost("r", NOON_S, outcome="", predicted_cost=7)
     (line,) = report([run]).lines
     assert (line.what, line.name, line.micros, line.predicted) == ("r", "of r", 0, 7)
     assert report([run], "run", 0).lines == ()
     assert report([run], "project").lines == ()
-    abandoned = Account(run_id="x", spec=None, outcome="", postings=())
+    abandoned = RunCost(run_id="x", spec=None, outcome="", postings=())
     assert report([abandoned]).lines == ()
     assert report([]).total.micros == 0
 

@@ -17,7 +17,7 @@ from tradewind.units import format_money, usd
 
 if TYPE_CHECKING:
     from tradewind.ledger.budgets import Standing
-    from tradewind.ledger.postings import Account
+    from tradewind.ledger.postings import RunCost
     from tradewind.ledger.report import Line, Report
     from tradewind.store import Store
 
@@ -66,14 +66,14 @@ def command(
     since_s, until_s = _span(since, until, now)
     now_s = int(now.timestamp())
     budgets = budgetfile.load()
-    accounts, troubles = _accounts(store.open(url), runs, now_s)
-    made = reports.report(accounts, by, since_s, until_s)
+    costs, troubles = _costs(store.open(url), runs, now_s)
+    made = reports.report(costs, by, since_s, until_s)
     stands: list[Standing] = []
     if budgets and not runs:  # a few runs say nothing about their project
-        postings = [posting for account in accounts for posting in account.postings]
+        postings = [posting for cost in costs for posting in cost.postings]
         stands = standings(postings, budgets, now_s)
     if focus is not None:
-        _focus(accounts, since_s, until_s, focus)
+        _focus(costs, since_s, until_s, focus)
     if as_json:
         render.print_json(_document(made, since_s, until_s, stands, troubles))
     elif as_csv:
@@ -112,23 +112,23 @@ def _moment(text: str, option: str, now: datetime, days: int) -> int:
         ) from None
 
 
-def _accounts(
+def _costs(
     store: Store, names: Sequence[str], now_s: int
-) -> tuple[list[Account], list[tuple[str, TradewindError]]]:
+) -> tuple[list[RunCost], list[tuple[str, TradewindError]]]:
     from tradewind import runs_store
-    from tradewind.ledger.postings import account_of
+    from tradewind.ledger.postings import cost_of
 
     known = runs_store.run_ids(store)
     wanted = list(dict.fromkeys(runs_store.find(known, name) for name in names)) if names else known
     with render.busy(f"reading {render.count(len(wanted), 'journal')}"):
         loaded, troubles = runs_store.load_all(store, wanted)
-    accounts = []
+    costs = []
     for one in loaded:
         try:
-            accounts.append(account_of(one.run_id, one.events, now_s))
+            costs.append(cost_of(one.run_id, one.events, now_s))
         except TradewindError as error:
             troubles.append((one.run_id, error))
-    return accounts, troubles
+    return costs, troubles
 
 
 def _trouble(troubles: Sequence[tuple[str, TradewindError]]) -> TradewindError:
@@ -302,9 +302,7 @@ def _document(
     }
 
 
-def _focus(
-    accounts: Sequence[Account], since_s: int | None, until_s: int | None, name: str
-) -> None:
+def _focus(costs: Sequence[RunCost], since_s: int | None, until_s: int | None, name: str) -> None:
     import csv
     import io
 
@@ -312,7 +310,7 @@ def _focus(
     from tradewind.ledger import focus
     from tradewind.ledger.periods import between
 
-    cut = (between(p, since_s, until_s) for account in accounts for p in account.postings)
+    cut = (between(p, since_s, until_s) for cost in costs for p in cost.postings)
     rows = focus.rows(part for part in cut if part)
     if name == "-":
         render.print_csv(focus.COLUMNS, rows)

@@ -3,7 +3,7 @@ to when its provider says that it billed it.
 
 `postings` are the machines: what providers charge for, to the micro-dollar. `transfers` are what
 moving data and checkpoint to a leg cost, as the plan reckoned it: no provider tells that for a run.
-`account_of` has both, and what else is worth knowing when money is compared.
+`cost_of` has both, and what else is worth knowing when money is compared.
 
 Moments are the provider's own. A machine that lives has no end yet; asked with its provider's
 present moment, its cost so far is posted and marked as open.
@@ -70,7 +70,7 @@ class Posting(Struct, frozen=True, kw_only=True):
     """What the same time on demand would have cost."""
 
 
-class Account(Struct, frozen=True, kw_only=True):
+class RunCost(Struct, frozen=True, kw_only=True):
     """One run's money."""
 
     run_id: str
@@ -227,12 +227,12 @@ def transfers(events: Iterable[Event]) -> list[Posting]:
     return _transfers(_Found(events))
 
 
-def account_of(
+def cost_of(
     run_id: str,
     events: Iterable[Event],
     now: int | None = None,
     clocks: Mapping[str, int] | None = None,
-) -> Account:
+) -> RunCost:
     """Everything that a run has cost until now. `run_id` is where its journal lies, which is what
     a user can name, whatever the journal says. BadFile where it has moments that no calendar has:
     they could not be told by day or month."""
@@ -244,7 +244,7 @@ def account_of(
                 f"the journal says that {posting.machine_id or 'data'} of leg {posting.leg} was"
                 f" billed from second {posting.from_s} to {posting.to_s} since 1970: that cannot be"
             )
-    return Account(run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted)
+    return RunCost(run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted)
 
 
 def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:

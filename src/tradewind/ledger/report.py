@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from tradewind.errors import InvalidValue
 from tradewind.ledger.periods import between, by_day, day_name, month_name
-from tradewind.ledger.postings import MACHINE, Account, Posting
+from tradewind.ledger.postings import MACHINE, Posting, RunCost
 
 NONE = "(none)"
 """The name of a line for what has no project, user or tag."""
@@ -85,7 +85,7 @@ def check_by(by: str) -> str:
 
 
 def report(
-    accounts: Iterable[Account],
+    runs: Iterable[RunCost],
     by: str = "run",
     since_s: int | None = None,
     until_s: int | None = None,
@@ -97,17 +97,17 @@ def report(
     groups: dict[str, _Group] = {}
     everything = _Group()
     whole = set()
-    for account in accounts:
-        cut = [between(posting, since_s, until_s) for posting in account.postings]
-        if all(new is old for new, old in zip(cut, account.postings, strict=True)):
-            whole.add(account.run_id)
-        if account.spec and since_s is None and until_s is None:
-            everything.accounts[account.run_id] = account
+    for run in runs:
+        cut = [between(posting, since_s, until_s) for posting in run.postings]
+        if all(new is old for new, old in zip(cut, run.postings, strict=True)):
+            whole.add(run.run_id)
+        if run.spec and since_s is None and until_s is None:
+            everything.runs[run.run_id] = run
             if by == "run":
-                groups.setdefault(account.run_id, _Group()).accounts[account.run_id] = account
+                groups.setdefault(run.run_id, _Group()).runs[run.run_id] = run
         for part in (part for posting in cut if posting for part in _parts(posting, by)):
-            groups.setdefault(key(part), _Group()).add(account, part)
-            everything.add(account, part)
+            groups.setdefault(key(part), _Group()).add(run, part)
+            everything.add(run, part)
     predictable = whole if by.partition(":")[0] in _WHOLE else set()
     lines = [_line(what, group, predictable, by == "run") for what, group in groups.items()]
     lines.sort(key=(lambda line: line.what) if by in _IN_TIME else _dearest_first)
@@ -117,10 +117,10 @@ def report(
 class _Group:
     def __init__(self) -> None:
         self.postings: list[Posting] = []
-        self.accounts: dict[str, Account] = {}
+        self.runs: dict[str, RunCost] = {}
 
-    def add(self, account: Account, posting: Posting) -> None:
-        self.accounts[account.run_id] = account
+    def add(self, run: RunCost, posting: Posting) -> None:
+        self.runs[run.run_id] = run
         self.postings.append(posting)
 
 
@@ -147,16 +147,16 @@ def _line(what: str, group: _Group, predictable: set[str], of_one_run: bool) -> 
         if posting.kind == MACHINE
     }
     forecast = [
-        (account, account.spec.predicted_cost)
-        for account in group.accounts.values()
-        if account.run_id in predictable and account.spec
-        if account.spec.predicted_cost is not None
+        (run, run.spec.predicted_cost)
+        for run in group.runs.values()
+        if run.run_id in predictable and run.spec
+        if run.spec.predicted_cost is not None
     ]
-    over = [account.micros - cost for account, cost in forecast if account.outcome]
+    over = [run.micros - cost for run, cost in forecast if run.outcome]
     usual = [(p.on_demand, p.micros) for p in posts if p.on_demand is not None]
     line = Line(
         what=what,
-        runs=len(group.accounts),
+        runs=len(group.runs),
         machines=len(machines),
         seconds=sum(posting.seconds or 0 for posting in posts),
         micros=sum(posting.micros for posting in posts),
@@ -167,15 +167,15 @@ def _line(what: str, group: _Group, predictable: set[str], of_one_run: bool) -> 
         on_demand=sum(cost for cost, _ in usual) if usual else None,
         saved=sum(cost - micros for cost, micros in usual) if usual else None,
     )
-    return _of_one(line, *group.accounts.values(), predictable=predictable) if of_one_run else line
+    return _of_one(line, *group.runs.values(), predictable=predictable) if of_one_run else line
 
 
-def _of_one(line: Line, account: Account, *, predictable: set[str]) -> Line:
-    spec = account.spec
+def _of_one(line: Line, run: RunCost, *, predictable: set[str]) -> Line:
+    spec = run.spec
     if spec is None:
         return line
-    line = replace(line, name=spec.name, outcome=account.outcome)
-    if account.run_id not in predictable:
+    line = replace(line, name=spec.name, outcome=run.outcome)
+    if run.run_id not in predictable:
         return line
-    elapsed = round(account.elapsed_s / 3600, 4)
+    elapsed = round(run.elapsed_s / 3600, 4)
     return replace(line, predicted_hours=spec.predicted_hours, elapsed_hours=elapsed)
