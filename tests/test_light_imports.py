@@ -31,6 +31,7 @@ RUN = "from tradewind.cli.app import run; run({!r})"
         (RUN.format(["offers", "--all"]), {"tradewind.pictures", "difflib"}),
         (RUN.format(["offers", "--json", "--all"]), {"rich"}),
         (RUN.format(["accelerators", "--help"]), {"rich"}),
+        (RUN.format(["cost", "--help"]), {"rich", "msgspec", "tradewind.ledger"}),
         ("import tradewind; tradewind.catalog.load(account=False)", {"click", "rich"}),
         ("import tradewind.pictures", {"click", "rich"}),
     ],

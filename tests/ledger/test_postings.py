@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,8 +16,9 @@ from tests.runs.builders import (
     requested,
     simulated,
     submitted,
+    up,
 )
-from tradewind.ledger.postings import Posting, postings
+from tradewind.ledger.postings import Posting, cost_of, postings, transfers
 from tradewind.model.bill import bill
 from tradewind.model.event import Event, LegOver, MachineBack, MachineEnded
 from tradewind.model.run import Machine, Way
@@ -41,7 +44,22 @@ def billed(seconds: int, *, step_s: int = 1, way: Way = WAY) -> Posting:
 
 def test_a_machine_costs_its_price_for_as_long_as_it_was_billed() -> None:
     assert billed(90) == Posting(
-        machine_id="m1", leg=1, market="on_demand", price=3_600_000, seconds=90, micros=90_000
+        machine_id="m1",
+        leg=1,
+        market="on_demand",
+        price=3_600_000,
+        seconds=90,
+        micros=90_000,
+        run_id="run-1",
+        provider="cloud",
+        region="r1",
+        zone="r1-a",
+        instance_type="small",
+        paid_s=90,
+        from_s=CLOUD_S,
+        to_s=CLOUD_S + 90,
+        on_demand_price=3_600_000,
+        on_demand=90_000,
     )
     assert billed(90, way=SPOT).micros == 30_000
 
@@ -80,6 +98,109 @@ def test_an_open_machine_has_no_cost_yet() -> None:
     events: list[Event] = [submitted(), requested(), found()]
     (posting,) = postings(events)
     assert (posting.seconds, posting.micros) == (None, 0)
+
+
+def test_an_open_machine_s_cost_so_far() -> None:
+    way = replace(WAY, facts=replace(WAY.facts, billing_step_s=60))
+    events: list[Event] = [submitted(), requested(way=way), found()]
+    (posting,) = postings(events, CLOUD_S + 61)
+    assert (posting.seconds, posting.paid_s, posting.micros) == (61, 120, 120_000)
+    assert posting.open
+    assert posting.to_s == CLOUD_S + 61
+    assert posting.stop_s == CLOUD_S + 36_000 + 2 * way.facts.billing_lead_s
+    (posting,) = postings(events, CLOUD_S + 61, {"cloud": CLOUD_S + 10, "other": 0})
+    assert (posting.seconds, posting.micros) == (10, 60_000)
+    (posting,) = postings(events, 0)  # a clock that is behind: it has cost a step all the same
+    assert (posting.seconds, posting.micros) == (0, 60_000)
+
+
+def test_an_end_before_the_start_costs_one_step() -> None:
+    posting = billed(-30)
+    assert (posting.seconds, posting.micros, posting.to_s) == (0, 1_000, posting.from_s)
+
+
+def test_what_a_provider_forgot_is_estimated_until_it_remembers() -> None:
+    machine = a_machine()
+    guess = replace(ended(machine, 100), estimated=True)
+    events: list[Event] = [submitted(), requested(), found(machine), guess]
+    assert [(p.micros, p.estimated) for p in postings(events)] == [(100_000, True)]
+    events.append(ended(machine, 60))
+    assert [(p.micros, p.estimated) for p in postings(events)] == [(60_000, False)]
+    events += [guess, MachineBack(machine_id="m1", reason="it lives")]
+    assert [(p.open, p.estimated) for p in postings(events)] == [(True, False)]
+
+
+def test_whose_it_is() -> None:
+    whose = submitted(project="nlp", user="ada", tags={"team": "blue"})
+    (posting,) = postings([whose, requested(), found()])
+    assert (posting.project, posting.user, posting.tags) == ("nlp", "ada", {"team": "blue"})
+
+
+def test_moving_data_is_posted_once_for_each_leg_that_came_up() -> None:
+    way = replace(WAY, start_cost=1_250_000)
+    events: list[Event] = [
+        submitted(ways=(way,)),
+        requested(1, way),
+        found(a_machine("m1", 1)),
+        LegOver(leg=1, cause="boot_timeout", reason="r"),
+        requested(2, way),
+        found(a_machine("m2", 2, launched_s=CLOUD_S + 900)),
+        up(2),
+        ended(a_machine("m2", 2), 100),
+    ]
+    (moved,) = transfers(events)
+    assert (moved.kind, moved.leg, moved.micros, moved.seconds) == ("transfer", 2, 1_250_000, 0)
+    assert moved.from_s == moved.to_s == CLOUD_S + 900
+    assert moved.estimated
+    assert sum(p.micros for p in postings(events)) == 100_000  # what the provider bills, alone
+    whole = cost_of("run-1", events)
+    assert whole.micros == 1_350_000
+    assert [p.kind for p in whole.postings] == ["machine", "machine", "transfer"]
+    assert transfers([submitted(), requested(), found(), up()]) == []
+
+
+def elsewhere(**more: Any) -> Way:
+    return replace(WAY, **more)
+
+
+@pytest.mark.parametrize(
+    ("ways", "price"),
+    [
+        ((SPOT,), None),
+        ((SPOT, elsewhere(instance_type="large")), None),
+        ((SPOT, elsewhere(provider="other")), None),
+        ((SPOT, elsewhere(region="r2", zone="r2-a", price=5)), 5),
+        ((SPOT, elsewhere(region="r2", zone="r2-a", price=5), elsewhere(zone="r1-b", price=7)), 7),
+        ((elsewhere(zone="r1-b", price=5), SPOT, WAY), WAY.price),
+    ],
+)
+def test_what_it_would_have_cost_on_demand(ways: tuple[Way, ...], price: int | None) -> None:
+    machine = a_machine()
+    events: list[Event] = [submitted(ways=ways), requested(1, SPOT), found(machine)]
+    (posting,) = postings([*events, ended(machine, 3600)])
+    assert posting.on_demand_price == price
+    assert posting.on_demand == price
+
+
+def test_how_long_a_run_took() -> None:
+    events: list[Event] = [submitted(), requested(), found(a_machine("m1"), a_machine("m2"))]
+    assert cost_of("run-1", [submitted()]).elapsed_s == 0
+    assert cost_of("run-1", events).elapsed_s == 0
+    late = a_machine("m2", launched_s=CLOUD_S + 50)
+    events += [ended(a_machine("m1"), 10), ended(late, 70)]
+    assert cost_of("run-1", events).elapsed_s == 120
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_a_simulated_run_cost_is_its_postings(seed: int) -> None:
+    events = [event for commit in simulated(seed) for event in commit.events]
+    run_cost = cost_of("run-1", events, 0)
+    assert list(run_cost.postings) == postings(events)
+    assert run_cost.outcome or run_cost.spec is None
+    assert run_cost.micros == sum(p.micros for p in postings(events))
+    for posting in run_cost.postings:
+        assert posting.on_demand is None or posting.on_demand >= posting.micros
+        assert not posting.open
 
 
 def test_a_machine_that_is_back_is_open_until_it_has_ended_again() -> None:

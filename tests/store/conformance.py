@@ -145,6 +145,20 @@ class Conformance:
             under = [k for k in wanted if k > after and k.startswith("a/")]
             assert place.store.list_after("a/", after) == under, after
 
+    def test_folders(self, place: Place) -> None:
+        store = place.store
+        assert store.folders("") == store.folders("none/") == []
+        for key in ("r/a/1", "r/a/x/2", "r/a-b/1", "r/a0/1/2/3", "r/file", "s/t"):
+            assert store.create(key, b"")
+        assert store.folders("") == ["r", "s"]
+        assert store.folders("r/") == ["a", "a-b", "a0"]
+        assert store.folders("r/a/") == ["x"]
+        assert store.folders("s/") == []
+        store.delete("r/a0/1/2/3")
+        assert store.folders("r/") in (["a", "a-b"], ["a", "a-b", "a0"])
+        with pytest.raises(InvalidValue, match="cannot be a prefix"):
+            store.folders("r")
+
     def test_thousands_of_keys(self, place: Place) -> None:
         keys = [f"runs/r1/journal/{n:020d}.json" for n in range(1, place.many + 1)]
         with ThreadPoolExecutor(8) as pool:

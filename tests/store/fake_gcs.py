@@ -116,6 +116,12 @@ class Handler(BaseHTTPRequestHandler):
     def _list(self, query: dict[str, str]) -> None:
         keys = sorted(k for k in _objects if k.startswith(query.get("prefix", "")))
         after = query.get("continuation-token") or query.get("start-after", "")
+        folders: list[str] = []
+        if query.get("delimiter"):
+            start = len(query.get("prefix", ""))
+            deep = {key for key in keys if query["delimiter"] in key[start:]}
+            names = {key[: key.index(query["delimiter"], start) + 1] for key in deep}
+            folders, keys = sorted(names), [key for key in keys if key not in deep]
         keys = keys[bisect_right(keys, after) :]
         page, rest = keys[:_PAGE], keys[_PAGE:]
         text = f"<IsTruncated>{'true' if rest else 'false'}</IsTruncated>"
@@ -127,6 +133,8 @@ class Handler(BaseHTTPRequestHandler):
                 f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size><ETag>{tag}</ETag>"
                 "<LastModified>2026-11-15T12:00:00.000Z</LastModified></Contents>"
             )
+        for folder in folders:  # all of them on one page
+            text += f"<CommonPrefixes><Prefix>{escape(folder)}</Prefix></CommonPrefixes>"
         self._xml("ListBucketResult", text)
 
     def _xml(self, root: str, text: str) -> None:

@@ -51,6 +51,12 @@ class Slow:
         self._take("list", prefix, pages, in_turn=pages)
         return found
 
+    def folders(self, prefix: str) -> list[str]:
+        found = self._store.folders(prefix)
+        pages = pages_of(len(found))
+        self._take("list", prefix, pages, in_turn=pages)
+        return found
+
     def create(self, key: str, data: bytes) -> bool:
         self._take("create", key)
         return self._store.create(key, data)

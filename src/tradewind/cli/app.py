@@ -29,6 +29,7 @@ COMMANDS = {
     "profile": "Count what a PyTorch model of your own costs, without a GPU.",
     "calibrate": "Refit the estimator to measurements.",
     "init": "Say where runs are kept, and try whether it can be trusted.",
+    "cost": "What runs cost, what was predicted, and what on demand would have.",
     "schema": "Print the JSON Schema of workload files, or check one.",
     "catalog": "Look after the price catalog: doctor, refresh, build.",
     "sim": "Put simulated runs through everything that can go wrong.",

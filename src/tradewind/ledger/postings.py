@@ -1,58 +1,262 @@
-"""What each machine cost, from a run's events alone: the price that it was bought at, and from when
-to when its provider says that it billed it."""
+"""What a run cost, from its events alone: the price that each machine was bought at, and from when
+to when its provider says that it billed it.
+
+`postings` are the machines: what providers charge for, to the micro-dollar. `transfers` are what
+moving data and checkpoint to a leg cost, as the plan reckoned it: no provider tells that for a run.
+`cost_of` has both, and what else is worth knowing when money is compared.
+
+Moments are the provider's own. A machine that lives has no end yet; asked with its provider's
+present moment, its cost so far is posted and marked as open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
+from tradewind.errors import BadFile
 from tradewind.model.bill import bill
-from tradewind.model.event import Event, LegRequested, MachineBack, MachineEnded, MachinesFound
-from tradewind.model.run import Machine, Request
+from tradewind.model.event import (
+    Ended,
+    Event,
+    LegRequested,
+    LegUp,
+    MachineBack,
+    MachineEnded,
+    MachinesFound,
+    Submitted,
+)
+from tradewind.model.run import Machine, Request, Spec, Way
+
+MACHINE, TRANSFER = "machine", "transfer"
+_LAST_S = 250_000_000_000
+"""In the year 9892."""
 
 
 class Posting(Struct, frozen=True, kw_only=True):
     machine_id: str
+    """Empty for what belongs to a leg as a whole."""
     leg: int
     market: str
     price: int
+    """Micro-dollars an hour for the machine."""
     seconds: int | None
-    """None while it is not known: the machine lives."""
+    """None while it is not known: the machine lives, and nobody said what time it is there."""
     micros: int
+    kind: str = MACHINE
+    run_id: str = ""
+    project: str = ""
+    user: str = ""
+    tags: dict[str, str] = {}
+    provider: str = ""
+    region: str = ""
+    zone: str = ""
+    instance_type: str = ""
+    paid_s: int = 0
+    """`seconds`, with the billing step that was begun."""
+    from_s: int = 0
+    to_s: int | None = None
+    stop_s: int | None = None
+    """By then an open machine has shut itself down, if it can."""
+    estimated: bool = False
+    """No provider has told it."""
+    open: bool = False
+    """The machine lives: this is its cost so far."""
+    on_demand_price: int | None = None
+    """The same machine on demand, an hour, as the run's ways had it; None where they did not."""
+    on_demand: int | None = None
+    """What the same time on demand would have cost."""
 
 
-def postings(events: Iterable[Event]) -> list[Posting]:
-    requests: dict[int, Request] = {}
-    machines: dict[str, Machine] = {}
-    open_ones: set[str] = set()
-    for event in events:
-        if isinstance(event, LegRequested):
-            requests[event.request.leg] = event.request
+class RunCost(Struct, frozen=True, kw_only=True):
+    """One run's money."""
+
+    run_id: str
+    spec: Spec | None
+    """None: it was abandoned before it was submitted."""
+    outcome: str
+    """Empty while it goes on."""
+    postings: tuple[Posting, ...]
+
+    @property
+    def micros(self) -> int:
+        return sum(posting.micros for posting in self.postings)
+
+    @property
+    def elapsed_s(self) -> int:
+        """From the first launch to the last machine's end: each provider's clock by itself, and the
+        longest of them where there are several."""
+        spans: dict[str, tuple[int, int]] = {}
+        for posting in self.postings:
+            end = posting.from_s if posting.to_s is None else posting.to_s
+            first, last = spans.get(posting.provider, (posting.from_s, end))
+            spans[posting.provider] = (min(first, posting.from_s), max(last, end))
+        return max((last - first for first, last in spans.values()), default=0)
+
+
+class _Found:
+    """What the events say of machines."""
+
+    def __init__(self, events: Iterable[Event], run_id: str = "") -> None:
+        self.run_id, self.outcome = run_id, ""
+        self.spec: Spec | None = None
+        self.requests: dict[int, Request] = {}
+        self.machines: dict[str, Machine] = {}
+        self.living: set[str] = set()
+        self.forgotten: set[str] = set()
+        self.up: dict[int, int] = {}  # leg → when its last machine was launched
+        for event in events:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Submitted):
+            self.run_id, self.spec = self.run_id or event.run_id, event.spec
+        elif isinstance(event, LegRequested):
+            self.requests[event.request.leg] = event.request
         elif isinstance(event, MachinesFound):
             for machine in event.machines:
-                machines[machine.machine_id] = machine
+                self.machines[machine.machine_id] = machine
                 if machine.ended_s is None:
-                    open_ones.add(machine.machine_id)
+                    self.living.add(machine.machine_id)
+        elif isinstance(event, LegUp):
+            of_leg = [m.launched_s for m in self.machines.values() if m.leg == event.leg]
+            self.up[event.leg] = max(of_leg, default=0)
         elif isinstance(event, MachineEnded):
-            machines[event.machine.machine_id] = event.machine
-            open_ones.discard(event.machine.machine_id)
+            name = event.machine.machine_id
+            self.machines[name] = event.machine
+            self.living.discard(name)
+            # A provider that remembers after all corrects what was only estimated.
+            (self.forgotten.add if event.estimated else self.forgotten.discard)(name)
         elif isinstance(event, MachineBack):
-            open_ones.add(event.machine_id)
-    found = []
-    for name, machine in machines.items():
-        way = requests[machine.leg].way
-        seconds = None
-        if name not in open_ones and machine.ended_s is not None:
-            seconds = machine.ended_s - machine.launched_s
-        found.append(
-            Posting(
-                machine_id=name,
-                leg=machine.leg,
-                market=way.market,
-                price=way.price,
-                seconds=seconds,
-                micros=0 if seconds is None else bill(way.price, seconds, way.facts.billing_step_s),
-            )
+            self.living.add(event.machine_id)
+            self.forgotten.discard(event.machine_id)
+        elif isinstance(event, Ended):
+            self.outcome = event.outcome
+
+    def posting(self, machine: Machine, now: int | None) -> Posting:
+        name, request = machine.machine_id, self.requests[machine.leg]
+        way = request.way
+        facts = way.facts
+        living = name in self.living
+        end = machine.ended_s
+        if living or end is None:
+            end = now
+        if end is not None:
+            end = max(end, machine.launched_s)  # clocks are set back, and providers err
+        seconds = None if end is None else end - machine.launched_s
+        step_s = facts.billing_step_s
+
+        def cost(price: int) -> int:
+            return 0 if seconds is None else bill(price, seconds, step_s)
+
+        usual = self._on_demand(way)
+        stop_s = machine.launched_s + request.hard_stop_s + 2 * facts.billing_lead_s
+        return Posting(
+            machine_id=name,
+            seconds=seconds,
+            micros=cost(way.price),
+            paid_s=0 if seconds is None else -(-max(seconds, 1) // step_s) * step_s,
+            from_s=machine.launched_s,
+            to_s=end,
+            stop_s=stop_s if living else None,
+            estimated=name in self.forgotten,
+            open=living,
+            on_demand_price=usual,
+            on_demand=None if usual is None else cost(usual),
+            **self._whose(machine.leg),
         )
-    return found
+
+    def transfer(self, leg: int, at_s: int) -> Posting:
+        cost = self.requests[leg].way.start_cost
+        return Posting(
+            machine_id="",
+            kind=TRANSFER,
+            seconds=0,
+            micros=cost,
+            from_s=at_s,
+            to_s=at_s,
+            estimated=True,
+            # On demand the data would have to be moved too: what is saved is saved on machines.
+            on_demand=cost,
+            **self._whose(leg) | {"price": 0},
+        )
+
+    def _whose(self, leg: int) -> dict[str, Any]:
+        way = self.requests[leg].way
+        spec = self.spec
+        return {
+            "leg": leg,
+            "run_id": self.run_id,
+            "project": spec.project if spec else "",
+            "user": spec.user if spec else "",
+            "tags": spec.tags if spec else {},
+            "provider": way.provider,
+            "region": way.region,
+            "zone": way.zone,
+            "instance_type": way.instance_type,
+            "market": way.market,
+            "price": way.price,
+        }
+
+    def _on_demand(self, way: Way) -> int | None:
+        """In the same zone if the run's ways have it there, else in the region, else the cheapest
+        of that provider."""
+        if way.market == "on_demand":
+            return way.price
+        same = [
+            (other.zone != way.zone, other.region != way.region, other.price)
+            for other in (self.spec.ways if self.spec else ())
+            if other.market == "on_demand"
+            and (other.provider, other.instance_type) == (way.provider, way.instance_type)
+        ]
+        return min(same)[2] if same else None
+
+
+def postings(
+    events: Iterable[Event], now: int | None = None, clocks: Mapping[str, int] | None = None
+) -> list[Posting]:
+    """Its machines, in the order in which they were found. `clocks` is each provider's present
+    moment, `now` that of all others; without either, an open machine has no cost yet."""
+    return _machines(_Found(events), now, clocks or {})
+
+
+def transfers(events: Iterable[Event]) -> list[Posting]:
+    """One for each leg that came up, where it cost anything to bring data and checkpoint there."""
+    return _transfers(_Found(events))
+
+
+def cost_of(
+    run_id: str,
+    events: Iterable[Event],
+    now: int | None = None,
+    clocks: Mapping[str, int] | None = None,
+) -> RunCost:
+    """Everything that a run has cost until now. `run_id` is where its journal lies, which is what
+    a user can name, whatever the journal says. BadFile where it has moments that no calendar has:
+    they could not be told by day or month."""
+    found = _Found(events, run_id)
+    posted = tuple(_machines(found, now, clocks or {}) + _transfers(found))
+    for posting in posted:
+        if not 0 <= posting.from_s <= max(posting.from_s, posting.to_s or 0) <= _LAST_S:
+            raise BadFile(
+                f"the journal says that {posting.machine_id or 'data'} of leg {posting.leg} was"
+                f" billed from second {posting.from_s} to {posting.to_s} since 1970: that cannot be"
+            )
+    return RunCost(run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted)
+
+
+def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:
+    return [
+        found.posting(machine, clocks.get(found.requests[machine.leg].way.provider, now))
+        for machine in found.machines.values()
+    ]
+
+
+def _transfers(found: _Found) -> list[Posting]:
+    return [
+        found.transfer(leg, at_s)
+        for leg, at_s in found.up.items()
+        if found.requests[leg].way.start_cost
+    ]

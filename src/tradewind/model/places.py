@@ -15,6 +15,7 @@ kits/<hash>/…                                    wheels for machines that have
 from __future__ import annotations
 
 LIVE = "live/"
+RUNS = "runs/"
 
 
 def live(run_id: str, life: int = 1) -> str:

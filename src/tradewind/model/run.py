@@ -111,6 +111,10 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     project: str = ""
     user: str = ""
     tags: dict[str, str] = {}
+    predicted_cost: int | None = None
+    """Micro-dollars for everything, as the plan had it; None where there was no plan."""
+    predicted_hours: float | None = None
+    """From the first launch to the last machine's end."""
 
     def __post_init__(self) -> None:
         if not self.ways:

@@ -47,6 +47,10 @@ class Store(Protocol):
         """The keys below `prefix`, a folder ("" or ending in `/`), strictly after the key `after`,
         sorted."""
 
+    def folders(self, prefix: str) -> list[str]:
+        """The names right below `prefix` that have keys below them, sorted, without looking at
+        those keys. One whose last key was deleted may still be named."""
+
     def create(self, key: str, data: bytes) -> bool: ...
 
     def replace(self, key: str, data: bytes) -> None: ...

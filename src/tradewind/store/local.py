@@ -51,6 +51,16 @@ class LocalStore:
             self._walk(prefix, after, found)
         return found
 
+    def folders(self, prefix: str) -> list[str]:
+        check_prefix(prefix)
+        with self._troubles(prefix or self.url, "listed"):
+            try:
+                with os.scandir(self._root / prefix) as entries:
+                    names = [entry.name for entry in entries if entry.is_dir()]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        return sorted(name for name in names if name != RESERVED)
+
     def create(self, key: str, data: bytes) -> bool:
         check_key(key)
         target = self._root / key

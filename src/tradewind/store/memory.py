@@ -38,6 +38,20 @@ class MemoryStore:
                 last += 1
             return keys[first:last]
 
+    def folders(self, prefix: str) -> list[str]:
+        check_prefix(prefix)
+        found: list[str] = []
+        with self._lock:
+            at = bisect_left(self._keys, prefix)
+            while at < len(self._keys) and self._keys[at].startswith(prefix):
+                name, below, _ = self._keys[at][len(prefix) :].partition("/")
+                if not below:
+                    at += 1
+                    continue
+                found.append(name)
+                at = bisect_left(self._keys, f"{prefix}{name}0")  # 0 comes right after /
+        return sorted(found)
+
     def create(self, key: str, data: bytes) -> bool:
         check_key(key)
         with self._lock:

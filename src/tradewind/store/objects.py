@@ -95,6 +95,14 @@ class ObjectStore:
                 found += [item["path"].removeprefix(self._prefix) for item in page]
         return sorted(key for key in found if key > after and key.startswith(prefix))
 
+    def folders(self, prefix: str) -> list[str]:
+        import obstore
+
+        below = self._prefix + check_prefix(prefix)
+        with self._troubles(prefix or "the store"):
+            found = obstore.list_with_delimiter(self._handle, below or None)["common_prefixes"]
+        return sorted(path.rstrip("/").removeprefix(below) for path in found)
+
     def create(self, key: str, data: bytes) -> bool:
         import obstore
         from obstore import exceptions

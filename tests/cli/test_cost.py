@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.cli.conftest import Cli
+from tests.ledger.making import HOUR_S, NOON_S, events_of
+from tests.runs.builders import AT, SAMPLES, SPOT, WAY, sample
+from tests.runs.test_samples import FOLDED
+from tradewind import journal, store
+from tradewind.ledger import focus
+from tradewind.model.run import Way
+
+ROOT = Path(__file__).parents[2]
+Put = Callable[..., None]
+
+
+@pytest.fixture
+def put(home: Path) -> Put:
+    """Writes a run into the default store."""
+
+    def write(run_id: str, start_s: int, *stays: tuple[Way, int | None], **more: Any) -> None:
+        opened = store.open()
+        events = events_of(run_id, start_s, *stays, **more)
+        # All at once: how they are spread over commits is no matter of money.
+        assert journal.append(opened, run_id, 1, writer="w", at=AT, events=_foldable(events))
+
+    return write
+
+
+def _foldable(events: list[Any]) -> list[Any]:
+    """With an end of each leg, as a controller would have written it."""
+    from tradewind.model.event import Ended, LegOver, LegRequested
+
+    found: list[Any] = []
+    leg = 0
+    for event in events:
+        if isinstance(event, LegRequested | Ended) and leg:
+            found.append(LegOver(leg=leg, cause="interrupted", reason="r"))
+        if isinstance(event, LegRequested):
+            leg = event.request.leg
+        found.append(event)
+    return found
+
+
+def three(put: Put) -> None:
+    put("run-a1", NOON_S - 50 * HOUR_S, (SPOT, HOUR_S), (WAY, HOUR_S), project="nlp", user="ada",
+        tags={"team": "blue"}, predicted_cost=4_000_000)  # fmt: skip
+    put("run-a2", NOON_S - 5 * HOUR_S, (replace(SPOT, start_cost=700_000), None), outcome="",
+        project="nlp", predicted_cost=40_000_000)  # fmt: skip
+    put("run-b1", NOON_S - 9 * HOUR_S, (WAY, 2 * HOUR_S), user="ada")
+
+
+def test_nothing_yet(cli: Cli) -> None:
+    ran = cli("cost")
+    assert (ran.code, ran.err) == (0, "")
+    assert "No run has cost anything" in ran.out
+    assert cli("cost", "--json").json["lines"] == []
+    assert cli("cost", "--csv").out.startswith("what,name,outcome")
+
+
+def test_the_table(cli: Cli, put: Put) -> None:
+    three(put)
+    ran = cli("cost")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0].split() == (
+        "RUN NAME ENDED MACHINES HOURS COST PREDICTED DIFFERENCE ON DEMAND SAVED".split()
+    )
+    assert lines[1].split() == "run-b1 of run-b1 succeeded 1 2.0 7.20 7.20 0.00".split()
+    assert lines[2].split() == (
+        "run-a2 of run-a2 1 5.0 ~6.70 …so far 40.00 18.70 12.00 64%".split()
+    )
+    assert lines[3].split() == (
+        "run-a1 of run-a1 succeeded 2 2.0 4.80 4.00 +0.80 7.20 2.40 33%".split()
+    )
+    assert lines[4].split() == "total 4 9.0 ~18.70 …so far 44.00 +0.80 33.10 14.40 44%".split()
+    assert "1 machine still up" in ran.out
+    assert "$0.70 in all" in ran.out
+
+
+def test_some_runs_by_the_beginning_of_their_ids(cli: Cli, put: Put) -> None:
+    three(put)
+    assert [line["what"] for line in cli("cost", "run-b", "--json").json["lines"]] == ["run-b1"]
+    both = cli("cost", "run-b", "run-a1", "run-a1", "--json").json
+    assert [line["what"] for line in both["lines"]] == ["run-b1", "run-a1"]
+    for name, words in (
+        ("run-a", "may be any of 2 runs: run-a1, run-a2"),
+        ("run-c1", "did you mean"),
+        ("zzz", "the newest is run-b1"),
+    ):
+        ran = cli("cost", name)
+        assert (ran.code, ran.out) == (3, "")
+        assert words in ran.err
+
+
+@pytest.mark.parametrize(
+    "by",
+    "run leg machine project user tag:team provider market instance_type instance-type day"
+    " month".split(),
+)
+def test_every_grouping_sums_up(cli: Cli, put: Put, by: str) -> None:
+    three(put)
+    found = cli("cost", "--by", by, "--json").json
+    assert found["total"]["cost_usd"] == 18.7
+    assert sum(Decimal(str(line["cost_usd"])) for line in found["lines"]) == Decimal("18.7")
+    assert cli("cost", "--by", by).code == 0
+    rows = list(csv.DictReader(io.StringIO(cli("cost", "--by", by, "--csv").out)))
+    assert [row["what"] for row in rows] == [line["what"] for line in found["lines"]]
+
+
+def test_periods(cli: Cli, put: Put) -> None:
+    three(put)  # run-a1 on the 13th from 10 to 12 o'clock, run-a2 and run-b1 on the 15th
+
+    def cost(*options: str) -> float:
+        total: float = cli("cost", "--json", *options).json["total"]["cost_usd"]
+        return total
+
+    assert cost("--since", "2026-11-14") == 13.9
+    assert cost("--until", "2026-11-13") == 4.8
+    assert cost("--until", "2026-11-12") == 0
+    assert cost("--since", "2026-11-13", "--until", "2026-11-13") == 4.8
+    assert cost("--since", "1d") == 13.9
+    assert cost("--since", "3h") == 3.6
+    assert cost("--until", "2026-11-13T11:00") == 1.2
+    assert cost("--until", "2026-11-13T12:00+01:00") == 1.2
+    found = cli("cost", "--json", "--since", "2026-11-14").json
+    assert found["since"] == "2026-11-14T00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--by", "proyect"], 2, "did you mean project?"),
+        (["--by", "tag:"], 2, "tag:NAME"),
+        (["--since", "last week"], 2, "--since 'last week' is neither a date nor"),
+        (["--since", "2026-13-01"], 2, "neither a date"),
+        (["--since", "2026-02-30"], 2, "neither a date"),
+        (["--until", ""], 2, "neither a date"),
+        (["--until", "99999999999d"], 2, "neither a date"),
+        (["--since", "9999-12-31", "--until", "9999-12-31"], 2, "neither a date"),
+        (["--since", "2026-11-02", "--until", "2026-11-01"], 2, "is not after"),
+        (["--json", "--csv"], 2, "exclude each other"),
+        (["--json", "--focus", "-"], 2, "exclude each other"),
+        (["--store", "ftp://x"], 2, "no kind of store"),
+        (["--focus", "/dev/null/x.csv"], 5, "cannot be written"),
+        (["--what"], 2, "No such option"),
+    ],
+)
+def test_what_is_wrong(cli: Cli, put: Put, options: list[str], code: int, words: str) -> None:
+    ran = cli("cost", *options)
+    assert ran.code == code
+    assert words in ran.err
+    assert "bug" not in ran.err
+
+
+def test_a_damaged_journal_is_named_and_the_others_are_counted(cli: Cli, put: Put) -> None:
+    three(put)
+    store.open().replace(f"runs/run-a1/journal/{1:020d}.json", b'{"format":1')
+    ran = cli("cost")
+    assert ran.code == 4
+    assert "total" in ran.out
+    assert "run-a1 is not counted: runs/run-a1/journal" in ran.err
+    assert "restore it from a backup" in ran.err
+    found = cli("cost", "--json")
+    assert found.code == 4
+    assert found.json["total"]["cost_usd"] == 13.9
+    assert [trouble["run"] for trouble in found.json["not_counted"]] == ["run-a1"]
+    assert cli("cost", "--csv").code == 4
+    assert cli("cost", "run-a2").code == 0
+
+
+def test_an_impossible_journal_is_damaged_too(cli: Cli, put: Put) -> None:
+    three(put)
+    opened = store.open()
+    data = opened.get(f"runs/run-a1/journal/{1:020d}.json")
+    opened.create(f"runs/run-x/journal/{1:020d}.json", data.replace(b'"leg":1', b'"leg":9'))
+    ran = cli("cost")
+    assert ran.code == 4
+    assert "run-x is not counted" in ran.err
+
+
+@pytest.mark.parametrize("moment", [b"-5", b"99999999999999999"])
+def test_moments_that_no_calendar_has(cli: Cli, put: Put, moment: bytes) -> None:
+    three(put)
+    opened = store.open()
+    key = f"runs/run-b1/journal/{1:020d}.json"
+    start = str(NOON_S - 9 * HOUR_S).encode()
+    opened.replace(key, opened.get(key).replace(start, moment))
+    ran = cli("cost", "--by", "day")
+    assert ran.code == 4
+    assert "run-b1 is not counted: the journal says that run-b1-1-m0 of leg 1" in ran.err
+    assert "total" in ran.out
+
+
+def test_samples_cost_what_they_always_did(cli: Cli) -> None:
+    opened = store.open()
+    for name in SAMPLES:
+        for commit in sample(name):
+            key = f"runs/{name}/journal/{commit.number:020d}.json"
+            assert opened.create(key, journal.encoded(commit))
+    found = {line["what"]: line for line in cli("cost", "--json").json["lines"]}
+    assert set(found) == set(SAMPLES) - {"abandoned"}
+    for name, line in found.items():
+        machines = Decimal(str(line["cost_usd"])) - Decimal(str(line["estimated_usd"]))
+        if not any(b'estimated":true' in journal.encoded(commit) for commit in sample(name)):
+            assert machines * 10**6 == FOLDED[name][3]
+
+
+def test_focus(cli: Cli, put: Put, tmp_path: Path) -> None:
+    three(put)
+    path = tmp_path / "focus.csv"
+    ran = cli("cost", "--focus", str(path))
+    assert (ran.code, ran.out) == (0, "")
+    assert "written: " in ran.err
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    assert tuple(rows[0]) == focus.COLUMNS
+    assert sum(Decimal(row["BilledCost"]) for row in rows) == Decimal("18.7")
+    printed = cli("cost", "--focus", "-")
+    assert printed.out == path.read_text()
+    assert cli("cost", "--focus", str(path), "--json").json["total"]["cost_usd"] == 18.7
+    cli("cost", "--focus", str(path), "--since", "2026-11-14", "run-a")
+    some = cli("cost", "--focus", "-", "--since", "2026-11-14", "run-b")
+    assert {row["x_RunId"] for row in csv.DictReader(io.StringIO(some.out))} == {"run-b1"}
+
+
+def test_budgets_stand_below(cli: Cli, put: Put, home: Path) -> None:
+    three(put)
+    (home / "budgets.yaml").write_text(
+        "projects:\n  nlp: {month: $12}\ndefault: {month: $7, what: warn}\n"
+    )
+    ran = cli("cost", "--by", "project")
+    assert ran.code == 0
+    below = ran.out[ran.out.index("BUDGET 2026-11") :].splitlines()
+    assert below[1].split()[:4] == ["(none)", "7.00", "7.20", "103%"]
+    assert "over by $0.20; it only warns" in below[1]
+    assert below[2].split()[:4] == ["nlp", "12.00", "11.50", "96%"]
+    assert "nearly spent" in below[2]
+    found = cli("cost", "--json").json["budgets"]
+    assert [(b["project"], b["crossed_percent"]) for b in found] == [
+        (None, [50, 80, 100]),
+        ("nlp", [50, 80]),
+    ]
+    assert "BUDGET" not in cli("cost", "run-b1").out
+    (home / "budgets.yaml").write_text("projects:\n  nlp: {month: lots}\n")
+    ran = cli("cost")
+    assert ran.code == 4
+    assert "line 2: projects.nlp.month: 'lots' is not an amount" in ran.err
+
+
+def test_the_example_store_is_what_its_tool_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    sys.path.insert(0, str(ROOT / "tools"))
+    import example_store  # type: ignore[import-not-found]
+
+    monkeypatch.setattr(example_store, "FOLDER", tmp_path / "store")
+    example_store.main()
+
+    def content(folder: Path) -> dict[str, bytes]:
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+    assert content(tmp_path / "store") == content(ROOT / "examples" / "store")
+    assert json.loads(next(iter(content(tmp_path / "store").values())))["format"] == 1
