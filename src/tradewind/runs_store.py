@@ -43,7 +43,8 @@ def run_ids(store: Store) -> list[str]:
 
 
 def live_ids(store: Store) -> list[str]:
-    return [key.removeprefix(places.LIVE) for key in store.list_after(places.LIVE)]
+    names = (places.marked(key)[0] for key in store.list_after(places.LIVE))
+    return list(dict.fromkeys(names))  # a resumed run may have two marks
 
 
 def find(ids: Sequence[str], name: str) -> str:
