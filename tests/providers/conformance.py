@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -42,7 +43,7 @@ class Place:
     alive: Callable[[Machine], bool] | None = None
     """Whether anything runs of a machine, whatever the listing says."""
     crashes: int = 1000
-    """At how many steps a launching process is killed, at most."""
+    """At how many of its steps a process is killed, at most."""
 
     def request(self, leg: int = 1, nodes: int = 1, run_id: str = "run-1") -> Request:
         return Request(
@@ -187,7 +188,7 @@ class Conformance:
 
     def test_processes_that_launch_at_once_buy_once(self, place: Place) -> None:
         request = place.request(nodes=2)
-        launchers = [self._launcher(place, request, 0) for _ in range(4)]
+        launchers = [self._caller(place, 0, "launch", request) for _ in range(4)]
         for launcher in launchers:
             assert launcher.stdout is not None
             assert launcher.stdout.readline() == "ready\n"
@@ -210,7 +211,7 @@ class Conformance:
         """A launching process is killed before each of its deeds in turn."""
         for step in range(1, place.crashes + 1):
             request = place.request(leg=step, nodes=2)
-            launcher = self._launcher(place, request, step)
+            launcher = self._caller(place, step, "launch", request)
             launcher.communicate(timeout=120)
             # By who only looks, as a controller does before it launches: all or none.
             assert len(place.running(request.launch_id)) in (0, 2), step
@@ -226,17 +227,36 @@ class Conformance:
                 return
             assert launcher.returncode == -signal.SIGKILL
 
+    def test_a_termination_cut_off_anywhere_can_be_repeated_and_lists_no_living_as_ended(
+        self, place: Place
+    ) -> None:
+        for step in range(1, place.crashes + 1):
+            bought = place.provider.launch(place.request(leg=step, nodes=2), 1)
+            names = [machine.machine_id for machine in bought]
+            caller = self._caller(place, step, "terminate", names)
+            caller.communicate(timeout=120)
+            running = {m.machine_id for m in place.running(bought[0].launch_id)}
+            if place.alive:
+                lives = {m.machine_id for m in bought if place.alive(m)}
+                assert lives <= running, step
+            place.provider.terminate(names)
+            place.is_gone(bought)
+            if caller.returncode == 0:
+                assert step > 3, "nothing was cut off"
+                return
+            assert caller.returncode == -signal.SIGKILL
+
     @staticmethod
     def _are_two(place: Place, request: Request) -> bool:
         return len(place.running(request.launch_id)) == 2
 
     @staticmethod
-    def _launcher(place: Place, request: Request, step: int) -> subprocess.Popen[str]:
+    def _caller(place: Place, step: int, call: str, what: Any) -> subprocess.Popen[str]:
         if place.client is None:
             pytest.skip("lives in one process")
-        text = msgspec.json.encode(request).decode()
+        text = msgspec.json.encode(what).decode()
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.providers.launcher", *place.client, text, str(step)],
+            [sys.executable, "-m", "tests.providers.caller", *place.client, str(step), call, text],
             env=dict(os.environ, PYTHONPATH=os.pathsep.join(WHERE)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

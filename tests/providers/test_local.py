@@ -204,6 +204,7 @@ def test_nothing_of_a_machine_outlives_it(home: Path, way: str) -> None:
     if way == "terminate":
         provider.terminate([machine.machine_id])
         assert not any(map(_runs, found.values()))
+        assert written(home, machine, "ended.json")["why"] == "it was terminated"
     elif way == "interrupt":
         provider.interrupt([machine.machine_id], 0)
     elif way == "supervisor dies":

@@ -95,10 +95,9 @@ def kill_all(folder: Path, *, spare: int = 0) -> None:
 
 
 def kill_with_host(folder: Path, host: tuple[int, int] | None) -> None:
-    """The same, for anyone but the host, which is (pid, start time). It is stopped first, so that
-    it starts nothing, and killed last, so that orphans stay its children and can be found."""
+    """The same, for anyone but the host, which is (pid, start time). It is killed last, so that
+    orphans stay its children and can be found."""
     if host and started(host[0]) == host[1]:
-        _signal(*host, signal.SIGSTOP)
         kill_all(folder, spare=host[0])
     kill_all(folder)
 

@@ -202,16 +202,21 @@ class LocalProvider:
         """Kills all of it, then says so. In this order: cut off in between, there is a dead host,
         which the next to list will find; a living machine that is said to have ended none would."""
         folder = self._folder(rental)
-        while not folder.ended.exists():
+        if folder.ended.exists():
+            return
+        while True:
             host = read(folder.host, Host)
             processes.kill_with_host(folder.path, (host.pid, host.started) if host else None)
             # With this lock held no host can start; the one that is starting right now is killed.
             with locked(folder.lock, wait=False) as lock:
-                if lock is None or folder.ended.exists():
-                    continue
-                processes.kill_all(folder.path)
-                ended_s = max(int(self._clock()), rental.machine.launched_s)
-                write(folder.ended, End(ended_s=ended_s, why=why))
+                if lock is not None:
+                    processes.kill_all(folder.path)
+                    # A host that saw us kill its supervisor may have had the time to say so.
+                    said = folder.end()
+                    ended_s = said.ended_s if said else int(self._clock())
+                    ended_s = max(ended_s, rental.machine.launched_s)
+                    write(folder.ended, End(ended_s=ended_s, why=why))
+                    return
 
     def _tend(self, launch_id: str, token: BinaryIO) -> list[Machine]:
         rentals = self._rentals(launch_id)

@@ -1,11 +1,12 @@
-"""A process of its own that launches, and dies by SIGKILL where it is told to.
+"""A process of its own that asks a provider for something, and dies by SIGKILL where it is told to.
 
-    python -m tests.providers.launcher MODULE:FUNCTION ARGUMENT REQUEST STEP
+    python -m tests.providers.caller MODULE:FUNCTION ARGUMENT STEP CALL TEXT
 
-FUNCTION(ARGUMENT) gives the provider; REQUEST is JSON. STEP n: killed before the n-th thing that it
+FUNCTION(ARGUMENT) gives the provider. CALL is launch, and TEXT a request, or terminate, and TEXT
+ids of machines; both in JSON. STEP n: killed before the n-th thing that it
 does to the world outside (a file is opened to be written, made or renamed, a process started,
-something sent); 0: never, it starts when a line comes on standard input. What it was sold is
-written to standard output, as JSON.
+something sent); 0: never, it begins when a line comes on standard input. The answer is written to
+standard output, as JSON.
 """
 
 from __future__ import annotations
@@ -39,15 +40,17 @@ def die_at(step: int) -> None:
 
 
 if __name__ == "__main__":
-    opened, argument, text, step = sys.argv[1:]
+    opened, argument, step, call, text = sys.argv[1:]
     module, function = opened.split(":")
     provider = getattr(importlib.import_module(module), function)(argument)
-    request = msgspec.json.decode(text, type=Request)
     if int(step):
         die_at(int(step))
     else:
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         sys.stdin.readline()
-    machines = provider.launch(request, 1)
-    sys.stdout.write(msgspec.json.encode(machines).decode() + "\n")
+    if call == "launch":
+        answer = provider.launch(msgspec.json.decode(text, type=Request), 1)
+    else:
+        answer = provider.terminate(msgspec.json.decode(text))
+    sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
