@@ -13,7 +13,7 @@ from msgspec import json
 
 from tests.eventually import eventually
 from tradewind.model.run import Machine
-from tradewind.providers.local import LocalProvider
+from tradewind.providers.local.provider import LocalProvider
 
 IDLE = "import signal\nwhile True: signal.pause()\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Iterator
@@ -30,8 +31,9 @@ from tests.providers.local_machines import (
 from tradewind.errors import BadFile, InvalidValue, NotFound, TradewindError
 from tradewind.model.run import Machine, Way
 from tradewind.providers.base import Refused
-from tradewind.providers.local import FACTS, Chaos, LocalProvider, Replay, processes
-from tradewind.providers.local.provider import LISTED_S, wall
+from tradewind.providers.local import processes
+from tradewind.providers.local.interruptions import Chaos, Replay
+from tradewind.providers.local.provider import FACTS, LISTED_S, LocalProvider, wall
 from tradewind.providers.local.trace import Trace
 
 WAY = Way(
@@ -442,6 +444,22 @@ def test_a_trace_refuses_and_takes(home: Path) -> None:
     # What was bought is bought, though there is no room now; and on demand there always is.
     assert [m.machine_id for m in bought(at(1.5), SPOT)] == [machine.machine_id]
     bought(at(1.5), WAY, leg=2)
+
+
+def test_the_example_of_the_page_runs(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRADEWIND_HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    head = "trace_id,zone,nodes,gap_seconds,rle\n"
+    Path("traces.csv").write_text(head + "t,us-east-2a,4,300,4x60 3x2 0x12\n")
+    (machine,) = bought(local(home))
+    page = (Path(__file__).parents[2] / "docs" / "local.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(example, "local.md", "exec"), names)
+    assert written(home, machine, "notice.json") is not None
+    assert names["series"].length_s == 5 * 3600 + 600 + 3600
 
 
 def test_processes_of_other_machines_are_never_listed(home: Path) -> None:

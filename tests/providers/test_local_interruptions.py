@@ -9,7 +9,7 @@ import pytest
 
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound
 from tradewind.providers.base import Refused
-from tradewind.providers.local import Chaos, Replay
+from tradewind.providers.local.interruptions import Chaos, Replay
 from tradewind.providers.local.trace import Trace, parse, read
 
 HEAD = "trace_id,zone,nodes,gap_seconds,n_ticks,rle\n"
