@@ -213,13 +213,14 @@ class Conformance:
             request = place.request(leg=step, nodes=2)
             launcher = self._caller(place, step, "launch", request)
             launcher.communicate(timeout=120)
-            # By who only looks, as a controller does before it launches: all or none.
-            assert len(place.running(request.launch_id)) in (0, 2), step
+            # All or none. A controller that finds them does not launch again: they must come up.
+            found = place.running(request.launch_id)
+            assert len(found) in (0, 2), step
+            eventually(partial(self._are_alive, place, found))
             sold = place.provider.launch(request, 1)
             assert len(sold) == 2
             eventually(partial(self._are_two, place, request))
-            if place.alive:
-                assert all(place.alive(machine) for machine in sold), step
+            eventually(partial(self._are_alive, place, sold))
             place.provider.terminate([m.machine_id for m in sold])
             place.is_gone(sold)
             if launcher.returncode == 0:
@@ -249,6 +250,10 @@ class Conformance:
     @staticmethod
     def _are_two(place: Place, request: Request) -> bool:
         return len(place.running(request.launch_id)) == 2
+
+    @staticmethod
+    def _are_alive(place: Place, machines: Sequence[Machine]) -> bool:
+        return all(place.alive is None or place.alive(machine) for machine in machines)
 
     @staticmethod
     def _caller(place: Place, step: int, call: str, what: Any) -> subprocess.Popen[str]:

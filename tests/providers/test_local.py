@@ -30,10 +30,11 @@ from tests.providers.local_machines import (
 )
 from tradewind.errors import BadFile, InvalidValue, NotFound, TradewindError
 from tradewind.model.run import Machine, Way
-from tradewind.providers.base import Refused
+from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.providers.local import processes
+from tradewind.providers.local.files import MachineFolder
 from tradewind.providers.local.interruptions import Chaos, Replay
-from tradewind.providers.local.provider import FACTS, LISTED_S, LocalProvider, wall
+from tradewind.providers.local.provider import FACTS, LISTED_S, LocalProvider, _spawn, wall
 from tradewind.providers.local.trace import Trace
 
 WAY = Way(
@@ -150,12 +151,38 @@ def test_processes_that_cannot_be_had_are_tried_again(
     provider = local(home)
     with monkeypatch.context() as broken:
         broken.setattr("sys.executable", "/no/such/program")
-        with pytest.raises(TradewindError, match="could not be started"):
+        with pytest.raises(OutcomeUnknown, match="could not be started"):
             bought(provider, replace(WAY, nodes=2))
         assert len(provider.list_machines().machines) == 2
     provider.list_machines()
     machines = bought(provider, replace(WAY, nodes=2))
     assert all(pids(folder(home, machine)) for machine in machines)
+
+
+def test_of_hosts_that_start_at_once_one_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when several launching processes were killed while their hosts were on the way."""
+    provider = local(home, "open('began', 'a').write('x')\n" + IDLE)
+    with monkeypatch.context() as broken:
+        broken.setattr("sys.executable", "/no/such/program")
+        with pytest.raises(OutcomeUnknown):
+            bought(provider)
+    (where,) = (home / "local" / "machines").iterdir()
+    hosts = [_spawn(MachineFolder(where)) for _ in range(5)]
+    assert [host.wait() for host in hosts] == [0] * 5
+    (machine,) = provider.list_machines().machines
+    (stays,) = [pid for pid in pids(where) if b".local.host" in cmdline(pid)]
+    assert stays == written(home, machine, "host.json")["pid"]
+    began = where / "began"
+    eventually(lambda: began.exists() and began.read_text())
+    os.kill(stays, signal.SIGKILL)
+    # And there is never a second one, also if it died before anybody looked.
+    assert _spawn(MachineFolder(where)).wait() == 0
+    ended(provider, machine)
+    assert began.read_text() == "x"
+
+
+def cmdline(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def test_a_supervisor_that_hangs_ends_at_the_hard_stop(home: Path) -> None:
@@ -360,7 +387,8 @@ WAITS_FOR_NOTICE = """
 import json, os, sys, time
 boot = json.load(open(sys.argv[1]))
 while not os.path.exists(boot["notice"]): time.sleep(0.01)
-with open("noticed", "w") as out: out.write(open(boot["notice"]).read())
+with open("new", "w") as out: out.write(open(boot["notice"]).read())
+os.rename("new", "noticed")
 while True: time.sleep(1)
 """
 

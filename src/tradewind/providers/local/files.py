@@ -7,7 +7,7 @@ machines/<machine-id>/
     host.lock                   locked by the host for as long as it lives
     host.json                   Host: there was a host; there will be no second one
     notice.json                 Notice: when the machine will be taken; the supervisor reads it too
-    ended.json                  End: the machine is off, and nothing of it runs
+    ended.json                  End: the machine is off, and nothing of it runs but a leaving host
     host.log                    output of the host and of the supervisor
 
 Only the holder of the token's lock writes, with these exceptions: host.json and ended.json are for
