@@ -243,6 +243,28 @@ def test_nothing_of_a_machine_outlives_it(home: Path, way: str) -> None:
     assert pids(folder(home, machine)) == []
 
 
+HEADLESS = """
+import ctypes, os, threading, time
+if os.fork(): time.sleep(3600)
+def go():
+    state = lambda: open("/proc/%d/stat" % os.getpid()).read().rpartition(")")[2].split()[0]
+    while state() != "Z": time.sleep(0.01)
+    with open("headless", "w") as out: out.write(str(os.getpid()) + chr(10))
+    time.sleep(3600)
+threading.Thread(target=go).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_first_thread_has_ended_is_killed_too(home: Path) -> None:
+    """It looks like a zombie, and its environment cannot be read."""
+    provider = local(home, HEADLESS)
+    (machine,) = bought(provider)
+    pid = pid_in(folder(home, machine) / "headless")
+    provider.terminate([machine.machine_id])
+    eventually(lambda: not exists(pid))
+
+
 def _runs(pid: int) -> bool:
     try:
         text = Path(f"/proc/{pid}/stat").read_text()

@@ -59,8 +59,6 @@ class Purchase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Host(Struct, frozen=True, kw_only=True):
     pid: int
-    started: int
-    """In the kernel's ticks since the computer came up: tells a process from a later namesake."""
 
 
 class Notice(Struct, frozen=True, kw_only=True):

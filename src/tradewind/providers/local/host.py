@@ -77,10 +77,8 @@ def _detach(body: Callable[[Callable[[], None]], None]) -> int:
 def _host(folder: MachineFolder, ready: Callable[[], None]) -> None:
     processes.adopt_orphans()
     rental = read(folder.machine, Rental)
-    started = processes.started(os.getpid())
     assert rental is not None
-    assert started is not None
-    write(folder.host, Host(pid=os.getpid(), started=started))
+    write(folder.host, Host(pid=os.getpid()))
     ready()
     why = _live(folder, rental)
     ended_s = now()

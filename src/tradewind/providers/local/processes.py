@@ -50,12 +50,6 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-def started(pid: int) -> int | None:
-    """When it started; None if there is no such process, or only its zombie."""
-    found = _stat(pid)
-    return None if found is None else found[1]
-
-
 def living(folder: Path) -> dict[int, int]:
     """pid → start time of all that runs of the machine, its host too."""
     mark = f"{MARK_FOLDER}={folder}".encode()
@@ -87,43 +81,46 @@ def kill_all(folder: Path, *, spare: int = 0) -> None:
     # What is forked while we look is found by the next look: until one finds nothing.
     while left := [both for both in living(folder).items() if both[0] != spare]:
         for pid, birth in left:
-            _signal(pid, birth, signal.SIGKILL)
+            _kill(pid, birth)
         if stopwatch() - begun > _PATIENCE_S:
             pids = ", ".join(str(pid) for pid, _ in left)
             raise OutcomeUnknown(f"of {folder.name} there are still processes: {pids}")
         sleep(_PAUSE_S)
 
 
-def kill_with_host(folder: Path, host: tuple[int, int] | None) -> None:
-    """The same, for anyone but the host, which is (pid, start time). It is killed last, so that
-    orphans stay its children and can be found."""
-    if host and started(host[0]) == host[1]:
-        kill_all(folder, spare=host[0])
+def kill_with_host(folder: Path, host: int) -> None:
+    """The same, for anyone but the host. It is killed last, so that orphans stay its children and
+    can be found. Its pid says only that: should it be another's by now, nothing else is hit."""
+    kill_all(folder, spare=host)
     kill_all(folder)
 
 
-def _signal(pid: int, birth: int, number: int) -> None:
+def _kill(pid: int, birth: int) -> None:
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return
     try:
         # The handle is a process that exists now: if it is the one that we saw, it stays that one.
-        if started(pid) == birth:
+        stat = _stat(pid)
+        if stat and stat[1] == birth:
             with suppress(OSError):
-                signal.pidfd_send_signal(handle, number)
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
     finally:
         os.close(handle)
 
 
 def _stat(pid: int) -> tuple[int, int] | None:
-    """Its parent and when it started. The name, in brackets, may hold anything, brackets too."""
+    """Its parent and when it started; None if there is no such process, or only its zombie. The
+    name, in brackets, may hold anything, brackets too."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return None
     state, parent, *more = text[text.rindex(b")") + 2 :].split()
-    return None if state in (b"Z", b"X") else (int(parent), int(more[17]))
+    # Whose first thread has ended looks like a zombie; it is none while it has others.
+    dead = state in (b"Z", b"X") and int(more[15]) <= 1
+    return None if dead else (int(parent), int(more[17]))
 
 
 def _environ(pid: int) -> list[bytes]:

@@ -206,7 +206,7 @@ class LocalProvider:
             return
         while True:
             host = read(folder.host, Host)
-            processes.kill_with_host(folder.path, (host.pid, host.started) if host else None)
+            processes.kill_with_host(folder.path, host.pid if host else 0)
             # With this lock held no host can start; the one that is starting right now is killed.
             with locked(folder.lock, wait=False) as lock:
                 if lock is not None:
