@@ -153,7 +153,15 @@ def test_no_heavy_import_at_the_top_of_a_file() -> None:
             assert name.split(".")[0] not in HEAVY, f"{path}: import {name} where it is used"
 
 
-def test_providers_do_not_import_each_other() -> None:
+def test_providers_import_only_the_base_and_themselves() -> None:
+    for folder in (path for path in (ROOT / "providers").iterdir() if path.is_dir()):
+        for path in sorted(folder.rglob("*.py")):
+            for name in _imports(path):
+                if name.startswith("tradewind.providers."):
+                    assert name.split(".")[2] in ("base", folder.name), (path, name)
+
+
+def test_price_sources_do_not_import_each_other() -> None:
     shared = {"base", "ecb", "http", "known", "merge"}
     folder = ROOT / "catalog" / "refresh"
     sources = {p.stem for p in folder.glob("*.py")} - shared - {"__init__"}

@@ -67,7 +67,8 @@ class FakeProvider:
         self._fail("terminate")
         for name in machine_ids:
             self.terminated.append(name)
-            self.end(name)
+            if name in self.machines and self.machines[name].ended_s is None:
+                self.end(name)
 
     def end(self, name: str) -> None:
         self.machines[name] = replace(self.machines[name], ended_s=self.at_s)

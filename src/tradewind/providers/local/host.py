@@ -1,0 +1,155 @@
+"""A machine's hardware, and the provider's hand on it.
+
+    python -m tradewind.providers.local.host FOLDER
+
+returns once the host runs, as a daemon in a session of its own. A machine has one host in its life:
+it takes host.lock, which it never lets go, and whoever finds it taken, or host.json there, is not
+the host and leaves. It starts the supervisor and waits. The machine is over when the supervisor has
+ended (so a machine shuts itself down), when the moment has come at which it is taken, or when it
+has been up for longer than its hard stop, should the supervisor hang. Then everything of it is
+killed, and only then ended.json is written. If the host itself is killed, `list_machines` does the
+rest.
+
+This file imports little: it is a process for each machine, and has to be there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from tradewind import clock
+from tradewind.errors import BadFile
+from tradewind.providers.base import OutcomeUnknown
+from tradewind.providers.local import processes
+from tradewind.providers.local.files import (
+    End,
+    Host,
+    MachineFolder,
+    Notice,
+    Rental,
+    locked,
+    read,
+    write,
+    write_first,
+)
+
+_TURN_S = 0.1
+"""How soon a notice that someone has written is honoured, and orphans are reaped."""
+
+
+def main(path: Path) -> int:
+    folder = MachineFolder(path)
+    with locked(folder.lock, wait=False) as lock:
+        if lock is None or folder.host.exists() or folder.ended.exists():
+            return 0
+        return _detach(lambda ready: _host(folder, ready))
+
+
+def _detach(body: Callable[[Callable[[], None]], None]) -> int:
+    """Runs it in a child that nobody waits for, and returns when that is ready. The lock goes with
+    the child: it belongs to the open file, which both have."""
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(writing)
+        return 0 if os.read(reading, 1) else 1
+
+    def ready() -> None:
+        os.write(writing, b"1")
+        os.close(writing)
+
+    try:
+        os.close(reading)
+        os.setsid()
+        body(ready)
+    except BaseException:  # to host.log; the parent, if it waits, learns that we are gone
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def _host(folder: MachineFolder, ready: Callable[[], None]) -> None:
+    processes.adopt_orphans()
+    rental = read(folder.machine, Rental)
+    assert rental is not None
+    write(folder.host, Host(pid=os.getpid()))
+    ready()
+    why = _live(folder, rental)
+    ended_s = now()
+    while True:
+        try:
+            processes.kill_all(folder.path, spare=os.getpid())
+            break
+        except OutcomeUnknown as error:
+            sys.stderr.write(f"{error}\n")
+            ended_s = now()
+    write(folder.ended, End(ended_s=max(int(ended_s), rental.machine.launched_s), why=why))
+
+
+def now() -> float:
+    return clock.now().timestamp()
+
+
+def _live(folder: MachineFolder, rental: Rental) -> str:
+    """Returns why the machine is over."""
+    begun = clock.stopwatch()
+    try:
+        supervisor = subprocess.Popen(
+            [*rental.command, str(folder.boot)],
+            cwd=folder.path,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return f"its supervisor could not be started: {error}"
+    poll = select.poll()
+    poll.register(os.pidfd_open(supervisor.pid), select.POLLIN)
+    while True:
+        code = _reap(supervisor.pid)
+        if code is not None:
+            supervisor.returncode = code
+            return f"its supervisor ended with exit code {code}"
+        taken_at_s = _taken_at_s(folder, rental)
+        if now() >= taken_at_s:
+            return "the provider took it"
+        if clock.stopwatch() - begun >= rental.boot.hard_stop_s:
+            return f"it was up for {rental.boot.hard_stop_s} s, all that it was given"
+        poll.poll(1000 * min(_TURN_S, max(taken_at_s - now(), 0.0)))
+
+
+def _taken_at_s(folder: MachineFolder, rental: Rental) -> float:
+    """When the machine will be taken as far as anybody knows; gives notice when it is due."""
+    due_s = float("inf") if rental.taken_at_s is None else rental.taken_at_s
+    try:
+        notice = read(folder.notice, Notice)
+    except BadFile:
+        notice = None  # someone writes it by hand, and has not finished
+    if notice is not None:
+        return min(due_s, notice.taken_at_s)
+    if rental.notice_s > 0 and now() >= due_s - rental.notice_s:
+        write_first(folder.notice, Notice(taken_at_s=due_s))
+    return due_s
+
+
+def _reap(supervisor: int) -> int | None:
+    """Buries all dead children, adopted ones too; the supervisor's exit code if it was one."""
+    code = None
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return code
+        if pid == 0:
+            return code
+        if pid == supervisor:
+            code = os.waitstatus_to_exitcode(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

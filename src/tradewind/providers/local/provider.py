@@ -1,0 +1,307 @@
+"""Machines on this computer, for whoever owns the home folder.
+
+A purchase is a file: written whole, it buys all its machines or none, and the launch id is its
+name, so it is made once, whoever asks and however often. What must follow (folders, hosts) follows
+from the file alone. `launch` does it, and if that was cut off, `list_machines`, by anyone, goes on
+with it; as it does with what follows from a host's death. files.py says who may write what.
+
+Safe from several threads and processes. Times are this computer's, which hosts read as well: a
+`clock` that is far from it serves tests only.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec.structs import replace
+
+from tradewind import clock as clocks
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.model.boot import Boot
+from tradewind.model.run import Facts, Listing, Machine, Request
+from tradewind.providers.base import OutcomeUnknown, Refused
+from tradewind.providers.local import processes
+from tradewind.providers.local.files import (
+    End,
+    Host,
+    MachineFolder,
+    Notice,
+    Purchase,
+    Rental,
+    check_name,
+    is_name,
+    locked,
+    read,
+    write,
+)
+from tradewind.providers.local.interruptions import Interruptions
+
+FACTS = Facts(
+    boot_timeout_s=60,
+    notice_s=30,
+    billing_step_s=1,
+    billing_lead_s=1,
+    tokens=True,
+    listing_lag_s=0,
+)
+LISTED_S = 3600
+"""An ended machine is listed for so long, and then forgotten with its folder."""
+_SPENT = b"spent"
+_PREFIX = "local-"
+
+
+def wall() -> float:
+    return clocks.now().timestamp()
+
+
+class LocalProvider:
+    def __init__(
+        self,
+        home: Path,
+        store_url: str,
+        *,
+        clock: Callable[[], float] = wall,
+        command: Sequence[str] = (sys.executable, "-m", "tradewind.supervisor"),
+        interruptions: Interruptions | None = None,
+    ) -> None:
+        """`command` starts a supervisor; the path of its boot.json is appended."""
+        processes.need_linux()
+        root = home.resolve() / "local"
+        self._tokens, self._launches = root / "tokens", root / "launches"
+        self._machines = root / "machines"
+        self._store_url, self._clock = store_url, clock
+        self._command, self._interruptions = tuple(command), interruptions
+
+    def list_machines(self) -> Listing:
+        machines: list[Machine] = []
+        for path in sorted(self._launches.glob("*.json")):
+            machines += self._listed(path.name.removesuffix(".json"))
+        return Listing(at_s=int(self._clock()), machines=tuple(machines))
+
+    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+        launch_id = check_name(request.launch_id)
+        with self._token(launch_id) as token:
+            assert token is not None
+            if _spent(token):
+                # Of the kinds, the one that says nothing about what can be had: ask anew.
+                raise Refused("throttled", f"{launch_id} was bought, and is over since long ago")
+            purchase = self._purchase(launch_id)
+            if purchase is None:
+                purchase = self._bought(request, after)
+                write(self._launches / f"{launch_id}.json", purchase)
+            self._start(r for r in purchase.rentals if not self._folder(r).host.exists())
+            return [self._seen(rental) for rental in purchase.rentals]
+
+    def terminate(self, machine_ids: Sequence[str]) -> None:
+        by_launch: dict[str, set[str]] = {}
+        for name in machine_ids:
+            by_launch.setdefault(_launch_id(name), set()).add(name)
+        for launch_id, names in by_launch.items():
+            # Without a token for what was never bought.
+            if self._purchase(launch_id) is None:
+                continue
+            with self._token(launch_id):
+                for rental in self._rentals(launch_id):
+                    if rental.machine.machine_id in names:
+                        self._end(rental, "it was terminated")
+
+    def interrupt(self, machine_ids: Sequence[str], notice_s: float) -> None:
+        """Takes these machines after so long, as a cloud takes spot machines: all of them have
+        notice at once. Earlier announcements hold where they are for earlier. NotFound: there is no
+        such machine, and none was touched; one that has ended does not mind."""
+        if not 0 <= notice_s < float("inf"):
+            raise InvalidValue(f"{notice_s} s are no time for a notice")
+        for name in machine_ids:
+            if not any(r.machine.machine_id == name for r in self._rentals(_launch_id(name))):
+                raise NotFound(f"there is no machine {name}")
+        taken_at_s = self._clock() + notice_s
+        for name in machine_ids:
+            with self._token(_launch_id(name)):
+                for rental in self._rentals(_launch_id(name)):
+                    folder = self._folder(rental)
+                    if rental.machine.machine_id != name or folder.end():
+                        continue
+                    given = read(folder.notice, Notice)
+                    if given is None or given.taken_at_s > taken_at_s:
+                        write(folder.notice, Notice(taken_at_s=taken_at_s))
+
+    def _bought(self, request: Request, after: int) -> Purchase:
+        """Refused: it cannot be had now."""
+        way = request.way
+        names = [f"{_PREFIX}{request.launch_id}-{rank}" for rank in range(way.nodes)]
+        now = self._clock()
+        taken: Sequence[float | None] = (None,) * way.nodes
+        notice_s: float = FACTS.notice_s
+        if way.market == "spot" and self._interruptions:
+            taken = self._interruptions.lives(way.zone, names, now)
+            notice_s = self._interruptions.notice_s
+        return Purchase(
+            rentals=tuple(
+                Rental(
+                    machine=Machine(
+                        machine_id=name,
+                        launch_id=request.launch_id,
+                        run_id=request.run_id,
+                        leg=request.leg,
+                        rank=rank,
+                        launched_s=int(now),
+                    ),
+                    boot=Boot(
+                        store_url=self._store_url,
+                        run_id=request.run_id,
+                        leg=request.leg,
+                        rank=rank,
+                        nodes=way.nodes,
+                        machine_id=name,
+                        launch_id=request.launch_id,
+                        hard_stop_s=request.hard_stop_s,
+                        after=after,
+                        notice=str(MachineFolder(self._machines / name).notice),
+                        python=sys.executable,
+                    ),
+                    market=way.market,
+                    price=way.price,
+                    command=self._command,
+                    taken_at_s=taken_at_s,
+                    notice_s=notice_s,
+                )
+                for rank, (name, taken_at_s) in enumerate(zip(names, taken, strict=True))
+            )
+        )
+
+    # What follows from a purchase. All of it by the holder of its token.
+
+    def _start(self, rentals: Iterable[Rental]) -> None:
+        """A host for each. One that is on its way already, for someone who died, is let alone: the
+        two settle it by their lock."""
+        starting, trouble = [], ""
+        for rental in rentals:
+            folder = self._folder(rental)
+            if not folder.ended.exists():
+                write(folder.boot, rental.boot)
+                write(folder.machine, rental)
+                try:
+                    starting.append((rental, _spawn(folder)))
+                except OSError as error:
+                    trouble = f"{rental.machine.machine_id} could not be started: {error}"
+        for rental, host in starting:
+            # A machine that is over at once may kill even who waits for it to start.
+            if host.wait() != 0 and not self._folder(rental).host.exists():
+                self._end(rental, f"its host did not start; see {self._folder(rental).log}")
+        if trouble:
+            raise OutcomeUnknown(trouble, hint="it will be tried again")
+
+    def _end(self, rental: Rental, why: str) -> None:
+        """Kills all of it, then says so. In this order: cut off in between, there is a dead host,
+        which the next to list will find; a living machine that is said to have ended none would."""
+        folder = self._folder(rental)
+        if folder.ended.exists():
+            return
+        while True:
+            host = read(folder.host, Host)
+            processes.kill_with_host(folder.path, host.pid if host else 0)
+            # With this lock held no host can start; the one that is starting right now is killed.
+            with locked(folder.lock, wait=False) as lock:
+                if lock is not None:
+                    processes.kill_all(folder.path)
+                    # A host that saw us kill its supervisor may have had the time to say so.
+                    said = folder.end()
+                    ended_s = said.ended_s if said else int(self._clock())
+                    ended_s = max(ended_s, rental.machine.launched_s)
+                    write(folder.ended, End(ended_s=ended_s, why=why))
+                    return
+
+    def _tend(self, launch_id: str, token: BinaryIO) -> list[Machine]:
+        rentals = self._rentals(launch_id)
+        if _spent(token) or self._long_over(rentals):
+            self._forget(launch_id, rentals, token)
+            return []
+        for rental in rentals:
+            folder = self._folder(rental)
+            if folder.host.exists() and not folder.has_living_host():
+                with suppress(OutcomeUnknown):  # it lives on, and is listed so
+                    self._end(rental, "its host died")
+        with suppress(OutcomeUnknown):
+            self._start(r for r in rentals if not self._folder(r).host.exists())
+        return [self._seen(rental) for rental in rentals]
+
+    def _forget(self, launch_id: str, rentals: Sequence[Rental], token: BinaryIO) -> None:
+        # The token first: from a purchase without folders its machines would be started again.
+        token.truncate(0)
+        token.write(_SPENT)
+        token.flush()
+        os.fsync(token.fileno())
+        for rental in rentals:
+            shutil.rmtree(self._folder(rental).path, ignore_errors=True)
+        (self._launches / f"{launch_id}.json").unlink(missing_ok=True)
+
+    # What is seen of it, by anyone.
+
+    def _listed(self, launch_id: str) -> list[Machine]:
+        rentals = self._rentals(launch_id)
+        if self._long_over(rentals) or not all(self._settled(r) for r in rentals):
+            with self._token(launch_id, wait=False) as token:
+                if token is not None:
+                    return self._tend(launch_id, token)
+                # Whoever holds it does what is to be done.
+        return [self._seen(rental) for rental in rentals]
+
+    def _seen(self, rental: Rental) -> Machine:
+        end = self._folder(rental).end()
+        return rental.machine if end is None else replace(rental.machine, ended_s=end.ended_s)
+
+    def _settled(self, rental: Rental) -> bool:
+        folder = self._folder(rental)
+        if folder.ended.exists():
+            return True
+        return folder.host.exists() and folder.has_living_host()
+
+    def _long_over(self, rentals: Sequence[Rental]) -> bool:
+        ends = [self._folder(rental).end() for rental in rentals]
+        return all(end and self._clock() - end.ended_s >= LISTED_S for end in ends)
+
+    def _rentals(self, launch_id: str) -> tuple[Rental, ...]:
+        purchase = self._purchase(launch_id)
+        return purchase.rentals if purchase else ()
+
+    def _purchase(self, launch_id: str) -> Purchase | None:
+        if not is_name(launch_id):
+            return None
+        return read(self._launches / f"{launch_id}.json", Purchase)
+
+    def _folder(self, rental: Rental) -> MachineFolder:
+        return MachineFolder(self._machines / rental.machine.machine_id)
+
+    def _token(
+        self, launch_id: str, *, wait: bool = True
+    ) -> AbstractContextManager[BinaryIO | None]:
+        return locked(self._tokens / launch_id, wait=wait)
+
+
+def _spawn(folder: MachineFolder) -> subprocess.Popen[bytes]:
+    with folder.log.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-m", "tradewind.providers.local.host", folder.path],
+            env=processes.marked(os.environ, folder.path),
+            cwd=folder.path,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _spent(token: BinaryIO) -> bool:
+    token.seek(0)
+    return token.read() == _SPENT
+
+
+def _launch_id(machine_id: str) -> str:
+    """What is no id of ours names no purchase either."""
+    return machine_id.removeprefix(_PREFIX).rpartition("-")[0]

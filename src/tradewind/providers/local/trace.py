@@ -1,0 +1,112 @@
+"""Availability of spot machines over time, from a table of measured series.
+
+A CSV table, one row a series; of its columns `trace_id`, `zone`, `nodes` (how many machines were
+tried), `gap_seconds` (one tick) and `rle` are read: `VALUExCOUNT VALUExCOUNT …`, where a tick's
+value is how many could be had. `n_ticks`, where it is given, must agree. After its end a trace
+begins again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import accumulate
+from pathlib import Path
+
+from msgspec import Struct
+
+from tradewind import csvfile
+from tradewind.errors import BadFile, InvalidValue, NotFound
+
+
+class Trace(Struct, frozen=True):
+    trace_id: str
+    zone: str
+    nodes: int
+    counts: tuple[int, ...]
+    ends_s: tuple[float, ...]
+    """Where each count ends, from the beginning of the trace."""
+
+    @property
+    def length_s(self) -> float:
+        return self.ends_s[-1]
+
+    def count(self, at_s: float) -> int:
+        """How many machines there are at this time of the trace."""
+        return self.counts[bisect_right(self.ends_s, at_s % self.length_s)]
+
+    def until_below(self, wanted: int, at_s: float) -> float | None:
+        """In how many seconds there will be fewer than wanted; 0: there are; None: never."""
+        within = at_s % self.length_s
+        first, number = bisect_right(self.ends_s, within), len(self.counts)
+        waited = 0.0
+        for index in range(first, first + number + 1):
+            if self.counts[index % number] < wanted:
+                return waited
+            round_s = self.length_s if index >= number else 0.0
+            waited = round_s + self.ends_s[index % number] - within
+        return None
+
+
+def read(path: Path, name: str) -> Trace:
+    """The trace of this id, or of this zone if it has but one."""
+    found, zones = [], []
+    for line, cells in csvfile.rows(path):
+        try:
+            if name == _text(cells, "trace_id"):
+                return parse(cells)
+            zones.append(_text(cells, "zone"))
+            if name == zones[-1]:
+                found.append(parse(cells))
+        except InvalidValue as error:
+            raise BadFile(f"{path}, line {line}: {error.message}") from None
+    if not found:
+        choices = sorted(set(zones))
+        raise NotFound(
+            f"{path} has no trace and no zone {name!r}",
+            hint=f"its zones are {', '.join(choices)}" if choices else None,
+            choices=choices,
+        )
+    if len(found) > 1:
+        ids = [trace.trace_id for trace in found]
+        raise InvalidValue(
+            f"{path} has {len(found)} traces of zone {name}", hint=f"name one: {', '.join(ids)}"
+        )
+    return found[0]
+
+
+def parse(cells: Mapping[str, str]) -> Trace:
+    """InvalidValue: the row is no trace."""
+    trace_id = _text(cells, "trace_id")
+    gap_s, nodes = csvfile.number(cells, "gap_seconds"), csvfile.number(cells, "nodes")
+    if not gap_s:
+        raise InvalidValue(f"gap_seconds of {trace_id} is missing or 0")
+    if not nodes or nodes != int(nodes):
+        raise InvalidValue(f"nodes of {trace_id} is not a number of machines")
+    counts, ticks = [], []
+    for piece in _text(cells, "rle").split():
+        value, x, times = piece.partition("x")
+        # Digits of any script pass isdigit, but not together with isascii.
+        if not (x and (value + times).isascii() and value.isdigit() and times.isdigit()):
+            raise InvalidValue(f"rle of {trace_id} has {piece!r}, which is not VALUExCOUNT")
+        if int(value) > nodes or int(times) == 0:
+            raise InvalidValue(f"rle of {trace_id} has {piece!r} where {nodes:.0f} were tried")
+        counts.append(int(value))
+        ticks.append(int(times))
+    said = csvfile.number(cells, "n_ticks")
+    if said is not None and said != sum(ticks):
+        raise InvalidValue(f"rle of {trace_id} has {sum(ticks)} ticks, and n_ticks is {said:.0f}")
+    return Trace(
+        trace_id=trace_id,
+        zone=_text(cells, "zone"),
+        nodes=int(nodes),
+        counts=tuple(counts),
+        ends_s=tuple(gap_s * ended for ended in accumulate(ticks)),
+    )
+
+
+def _text(cells: Mapping[str, str], name: str) -> str:
+    text = (cells.get(name) or "").strip()
+    if not text:
+        raise InvalidValue(f"there is no {name}")
+    return text

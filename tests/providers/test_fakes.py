@@ -1,0 +1,40 @@
+"""The providers that other tests trust are held to the same."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from tests.controller.fakes import FakeProvider
+from tests.providers.conformance import Conformance, Place
+from tradewind.model.run import Request
+from tradewind.sim import scenario as scenarios
+from tradewind.sim.cloud import SimCloud
+from tradewind.sim.referee import Referee
+from tradewind.sim.world import World
+
+
+class TestFake(Conformance):
+    @pytest.fixture
+    def place(self) -> Place:
+        return Place(FakeProvider(), threads=False)
+
+
+class AnyPurchase(Referee):
+    """There is no journal that could have recorded it."""
+
+    def buys(self, request: Request) -> None:
+        pass
+
+
+class TestSimulated(Conformance):
+    @pytest.fixture
+    def place(self) -> Place:
+        world = World(random.Random(1), tell=False)
+        spec_of = scenarios.of(world.rng)
+        way = replace(spec_of.spec.ways[0], facts=replace(spec_of.spec.ways[0].facts, tokens=True))
+        quiet = replace(spec_of, quiet_s=0, spec=replace(spec_of.spec, ways=(way,)))
+        cloud = SimCloud(world, quiet, AnyPurchase(world, quiet), lambda *_: None)
+        return Place(cloud, way, threads=False)
