@@ -42,6 +42,11 @@ def stopwatch() -> float:
     return time.perf_counter()
 
 
+def monotonic() -> float:
+    """Seconds of this computer's own clock, which all its processes share: for its uptime."""
+    return time.monotonic()
+
+
 def sleep(seconds: float) -> None:
     time.sleep(seconds)
 

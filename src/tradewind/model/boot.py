@@ -1,5 +1,5 @@
-"""What a machine is given at its launch: enough to find its run in the store. The rest (the job, and
-how often it may fail) is in the run's journal."""
+"""What a machine is given at its launch: enough to find its run in the store. The rest, such as the
+job and how often it may fail, is in the run's journal."""
 
 from __future__ import annotations
 
@@ -26,3 +26,6 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The interpreter that has Tradewind, where it is known; else the kit is installed."""
     kit: str = ""
     """A path or URL of the kit of wheels."""
+    up_since_s: float | None = None
+    """When the machine came up, by its own monotonic clock: 0 where that begins with the machine,
+    as on a virtual one. None, as in a container: when the supervisor was started first."""

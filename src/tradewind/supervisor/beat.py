@@ -25,15 +25,26 @@ _encode = json.Encoder().encode
 
 
 def beat(me: Me, job: Job, uptime_s: float) -> Steps[list[Act]]:
-    """Learn, decide, report. What it decided is for the caller to carry out, at once."""
+    """Learn, decide, report. What it decided is for the caller to carry out, at once.
+
+    The runtime takes the same three apart, to decide on what it sees once it has learnt, and to
+    carry that out before a store that hangs is told."""
+    yield from learn(me)
+    acts = decide(me, job, uptime_s)
+    yield from tell(me, job, uptime_s)
+    return acts
+
+
+def learn(me: Me) -> Steps[None]:
     with suppress(SourceFailed):  # how long it has been unreachable is what decides
         yield from orders(me)
         if me.resume is None and not me.fenced:
             yield from choose_resume(me)
-    acts = decide(me, job, uptime_s)
+
+
+def tell(me: Me, job: Job, uptime_s: float) -> Steps[None]:
     with suppress(SourceFailed):
         yield from report(me, job, uptime_s)
-    return acts
 
 
 def orders(me: Me) -> Steps[None]:
