@@ -66,6 +66,12 @@ def test_a_job_that_fails_is_tried_again_in_place_and_set_up_once(launch: Launch
     assert (said.count("setup"), said.count("try")) == (1, 3)
 
 
+def test_every_failure_is_seen_at_once(launch: Launch) -> None:
+    """Also one that comes so soon, and is so like the last, that nobody saw the job run."""
+    machine = launch("exit 4", tries=5, machine={"speed": 1.0})
+    assert machine.does("failed").uptime_s < 30
+
+
 def test_a_setup_that_fails_is_the_job_s_failure(launch: Launch) -> None:
     machine = launch("echo never", setup="echo no such package >&2; exit 2", tries=2)
     told = machine.does("failed")

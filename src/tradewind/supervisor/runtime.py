@@ -63,6 +63,7 @@ class Supervisor:
         self._kept = kept
         self._exchange: Exchange | None = None
         self._learning = False
+        self._starts = 0
         self._begun_s = self._next_s = 0.0
         self._known: tuple[object, ...] = ()
         self._kill_at_s: float | None = None
@@ -115,7 +116,8 @@ class Supervisor:
 
     def _go_on(self, job: Job, uptime_s: float) -> None:
         me = self.me
-        known = (job.state, job.exit_code, me.notice, me.doing, me.fenced)
+        # With the number of starts: a job that fails at once ends as it did before.
+        known = (job.state, job.exit_code, me.notice, me.doing, me.fenced, self._starts)
         if self._exchange is None and (uptime_s >= self._next_s or known != self._known):
             self._known, self._next_s = known, uptime_s + BEAT_S
             self._begin(learn(me), uptime_s, learning=True)
@@ -158,6 +160,7 @@ class Supervisor:
             if isinstance(act, Start):
                 assert self.me.resume is not None
                 self._work.start(self.me.resume)
+                self._starts += 1
                 self._wake.set()
             elif isinstance(act, Save):
                 self._spool.remark(f"the job is to save and to exit: {act.reason}")
