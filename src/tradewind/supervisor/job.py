@@ -119,7 +119,8 @@ class Work:
                 self._cancel()
         if command is not None:
             if self._part == "command":
-                self._folder.save.touch()
+                with suppress(OSError):  # the disk is full: the signal has to do
+                    self._folder.save.touch()
                 command.terminate()
             else:
                 command.kill()
@@ -154,6 +155,8 @@ class Work:
             code, tail, why = 143, "", Blame("user", "it was stopped before it began")
         except (SourceFailed, NoAccess) as error:
             code, tail, why = self._failed(error, "infrastructure")
+        except OSError as error:  # no process, no memory, no room
+            code, tail, why = self._failed(NoAccess(str(error)), "infrastructure")
         except TradewindError as error:
             code, tail, why = self._failed(error, "user")
         except Exception as error:

@@ -26,6 +26,7 @@ from tradewind.errors import NotFound, SourceFailed
 from tradewind.store.base import Store
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+_SYSTEMS = ("manylinux_2_28", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
 _LEFT_OUT = ("catalog/data/", "__pycache__/")  # prices: megabytes that no supervisor reads
 
 
@@ -35,12 +36,12 @@ def needed(store_url: str) -> tuple[str, ...]:
 
 
 def build(store_url: str, *, targets: Sequence[tuple[str, str]] = ()) -> bytes:
-    """`targets` are others than this computer: a Python version and a platform as pip names them,
-    such as ("3.12", "manylinux_2_28_x86_64"). They need the package index."""
+    """`targets` are others than this computer: a version of Python and a processor, such as
+    ("3.12", "x86_64"), ("3.11", "aarch64"). They need the package index."""
     names = needed(store_url)
     wheels = dict([_own_wheel(), *map(_installed_wheel, names)])
-    for python, platform in targets:
-        wheels |= _fetched(names, python, platform)
+    for python, processor in targets:
+        wheels |= _fetched(names, python, processor)
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name in sorted(wheels):
@@ -127,19 +128,21 @@ def _record(name: str, data: bytes) -> str:
     return f"{name},sha256={digest},{len(data)}\n"
 
 
-def _fetched(names: Iterable[str], python: str, platform: str) -> dict[str, bytes]:
+def _fetched(names: Iterable[str], python: str, processor: str) -> dict[str, bytes]:
     wanted = [f"{name}=={metadata.version(name)}" for name in names]
+    # pip takes each for itself: a newer one does not stand for the older.
+    platforms = [f"--platform={system}_{processor}" for system in _SYSTEMS]
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
              "--no-deps", "--only-binary=:all:", "--python-version", python,
-             "--platform", platform, "--dest", folder, *wanted],
+             *platforms, "--dest", folder, *wanted],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
             lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
             raise SourceFailed(
-                f"pip cannot fetch {' '.join(wanted)} for Python {python}, {platform}: {lines[-1]}",
+                f"pip cannot fetch {' '.join(wanted)} for {python}, {processor}: {lines[-1]}",
                 hint="check the network, or leave that target out",
             )
         return {path.name: path.read_bytes() for path in Path(folder).glob("*.whl")}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from tradewind import clock
@@ -37,7 +38,8 @@ class Spool:
 
     def remark(self, words: str) -> None:
         """What we have to say where the user looks."""
-        os.write(self.handle, f"tradewind: {words}\n".encode())
+        with suppress(OSError):  # a full disk is no reason to stop watching
+            os.write(self.handle, f"tradewind: {words}\n".encode())
 
     def read(self, offset: int, most: int) -> bytes:
         return os.pread(self.handle, most, offset)
@@ -116,7 +118,7 @@ class Shipper:
                 if now >= due:
                     due = now + self._wait_s
                 pause = 0.0 if full else max(due - clock.stopwatch(), 0.0)
-            except TradewindError:
+            except (TradewindError, OSError):
                 pause = self._retry_s
             with self._changed:
                 if pause and not self._closed:

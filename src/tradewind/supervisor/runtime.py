@@ -13,11 +13,12 @@ supervisor turns the machine off when it ends; a local one has ended with it.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from copy import copy
 
 from msgspec.structs import asdict
 
-from tradewind.errors import TradewindError
+from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.boot import Boot
 from tradewind.model.timing import BEAT_S, DRAIN_S
 from tradewind.steps import Steps
@@ -187,8 +188,9 @@ class Supervisor:
             job.exit_code, job.trouble, job.tail, job.step, job.saved,
         )  # fmt: skip
         if _lasting(state) != _lasting(self._kept):
-            self._folder.keep(state)
-            self._kept = state
+            with suppress(NoAccess):  # a full disk: tried again at the next decision
+                self._folder.keep(state)
+                self._kept = state
 
 
 def _cannot_wait(me: Me, job: Job, uptime_s: float) -> bool:
