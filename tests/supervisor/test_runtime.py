@@ -162,6 +162,16 @@ def test_notice_is_obeyed_at_once_and_for_as_long_as_there_is(launch: Launch) ->
     assert "the provider will take this machine" in machine.spool()
 
 
+def test_a_setup_has_nothing_to_save(launch: Launch) -> None:
+    machine = launch("echo never", setup=IGNORES)
+    machine.said("begun")
+    machine.notice.touch()
+    told = machine.does("stopped")
+    assert (told.failures, told.notice) == (0, True)
+    assert not machine.left()
+    assert "never" not in machine.spool()
+
+
 def test_the_hard_stop(launch: Launch) -> None:
     machine = launch(IGNORES, machine={"hard_stop_s": 400})
     until(lambda: machine.off)

@@ -124,6 +124,7 @@ class Work:
                 command.terminate()
             else:
                 command.kill()
+                command.ended.wait(_KILL_S)
 
     def stop(self) -> None:
         """Returns when nothing of the job is left, or after a while: there are processes that even

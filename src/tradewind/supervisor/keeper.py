@@ -29,7 +29,7 @@ from contextlib import suppress
 VARIABLE = "TRADEWIND_JOB"
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.02
-_GIVE_UP_S = 20.0
+_GIVE_UP_S = 10.0
 """A process that does not die for so long waits for a broken device, and will not do any work."""
 
 

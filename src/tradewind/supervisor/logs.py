@@ -162,16 +162,16 @@ def read_logs(
     before = after - PIECE  # no piece is longer, so none that begins there holds the byte
     start = places.log_piece(run_id, leg, rank, before) if before >= 0 else ""
     keys = store.list_after(folder, start)
-    held = b""
+    held: list[bytes] = []
     at = after
     for key in keys:
         offset = _offset(key)
-        if offset > at or len(held) >= most:
+        if offset > at or at - after >= most:
             break  # a gap: an earlier piece is still to be seen
         data = store.get(key)
-        held += data[at - offset :]
+        held.append(data[at - offset :])
         at = max(at, offset + len(data))
-    return held
+    return b"".join(held)
 
 
 def _offset(key: str) -> int:

@@ -38,6 +38,8 @@ _PATIENCE_S = 20.0
 """What a beat may take before the store counts as not reached."""
 _GRACE_S = 2.0
 """What cannot wait waits this long for an exchange that is under way: most take milliseconds."""
+_END_S = 10.0
+"""For the last report. With killing the job and its last words that is less than SHUTDOWN_S."""
 _RETRY_S = 5.0
 _MARGIN_S = 5.0
 """Before the provider takes the machine, to kill and to send the last words."""
@@ -91,13 +93,16 @@ class Supervisor:
         self._wake.set()
 
     def _tell_the_end(self) -> None:
+        """What is being told now may be older than the last decision: then once more."""
         uptime_s = self._watch.uptime_s()
-        if self._exchange is None or self._learning:
-            self._begin(tell(self.me, self._work.seen(), uptime_s), uptime_s, learning=False)
-        assert self._exchange is not None
-        while not self._is_done(self._exchange, self._watch.uptime_s()):
-            self._wake.wait(self._watch.real_s(_LOOK_S))
-            self._wake.clear()
+        until_s = uptime_s + _END_S
+        last = tell(self.me, self._work.seen(), uptime_s)
+        for exchange in (self._exchange, Exchange(last, self._channel, until_s)):
+            while exchange is not None and not self._is_done(exchange, self._watch.uptime_s()):
+                if self._watch.uptime_s() >= until_s:
+                    return
+                self._wake.wait(self._watch.real_s(_LOOK_S))
+                self._wake.clear()
 
     def _tick(self) -> None:
         uptime_s, me = self._watch.uptime_s(), self.me
