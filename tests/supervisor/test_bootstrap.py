@@ -95,7 +95,7 @@ def finishes(machine: MachineUnderTest, booted: subprocess.Popen[str]) -> None:
             out, _ = booted.communicate(timeout=60)
             assert booted.returncode == 0, out
         finally:
-            booted.kill()
+            booted.terminate()  # which it passes on, so that nothing is left behind
     lines = machine.log().splitlines()
     assert lines[:2] == ["hello", "0"]  # nothing of ours is in the job's way
 
@@ -163,7 +163,7 @@ def test_an_interpreter_that_has_it_is_used_and_a_killed_supervisor_is_started_a
         assert booted.wait(60) == 0
         assert not machine.left()
     finally:
-        booted.kill()
+        booted.terminate()
         booted.wait()
 
 
