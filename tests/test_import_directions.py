@@ -74,6 +74,7 @@ PURE = [
     "runs",
     "ledger",
     "supervisor/decide.py",
+    "supervisor/exits.py",
     *(
         f"catalog/{name}.py"
         for name in ("names", "table", "query", "doubts", "facts", "refresh/merge")

@@ -42,6 +42,7 @@ def test_what_was_committed_is_read() -> None:
     assert (second.number, second.writer) == (2, "w2")
     assert journal.read(where, "r1", after=1) == [second]
     assert journal.read(where, "r1", after=2) == []
+    assert [journal.one(where, "r1", number) for number in (2, 3)] == [second, None]
     assert where.list_after("") == [KEY.format(1), KEY.format(2)]
 
 

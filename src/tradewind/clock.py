@@ -48,6 +48,11 @@ def epoch() -> float:
     return time.time()
 
 
+def monotonic() -> float:
+    """Seconds of this computer's own clock, which all its processes share: for its uptime."""
+    return time.monotonic()
+
+
 def sleep(seconds: float) -> None:
     time.sleep(seconds)
 

@@ -26,13 +26,13 @@ from functools import lru_cache
 from msgspec import DecodeError, ValidationError, json
 
 from tradewind import steps
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.model.event import FORMAT, Commit, Event
 from tradewind.steps import Steps
 from tradewind.store.base import Store, check_key
 from tradewind.store.steps import Create, Find, Get, GetMany, ListAfter, performer
 
-__all__ = ["FORMAT", "Commit", "append", "bind", "read"]
+__all__ = ["FORMAT", "Commit", "append", "bind", "one", "read"]
 
 VOLUME = 1000
 _ONE_BY_ONE = 4
@@ -59,6 +59,16 @@ def append(
 def read(store: Store, run_id: str, after: int = 0) -> list[Commit]:
     """The commits after number `after`, in order; none where there is no such run."""
     return steps.run(read_steps(run_id, after), performer(store))
+
+
+def one(store: Store, run_id: str, number: int) -> Commit | None:
+    """The commit with this number; None where there is none yet."""
+    key = _key(run_id, number)
+    try:
+        data = store.get(key)
+    except NotFound:
+        return None
+    return _decoded(data, number, key)
 
 
 def bind(store: Store, run_id: str, last: int) -> None:

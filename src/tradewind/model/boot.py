@@ -26,3 +26,6 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The interpreter that has Tradewind, where it is known; else the kit is installed."""
     kit: str = ""
     """A path or URL of the kit of wheels."""
+    up_since_s: float | None = None
+    """When the machine came up, by its own monotonic clock: 0 where that begins with the machine,
+    as on a virtual one. None, as in a container: when the supervisor was started first."""

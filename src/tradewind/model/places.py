@@ -9,7 +9,7 @@ runs/<run-id>/legs/<leg>/resume                  the checkpoint that the leg sta
 runs/<run-id>/legs/<leg>/address                 host:port of rank 0, for the others to meet
 runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
 runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
-kits/<hash>/…                                    wheels for machines that have nothing
+kits/<sha256>/kit.tar                            wheels for machines that have only Python
 """
 
 from __future__ import annotations

@@ -1,0 +1,115 @@
+"""What a machine keeps on its own disk: the folder in which its boot.json lies.
+
+boot.json      what it was given                    spool.log      the job's output
+state.json     what a new supervisor must know      bundle.tar.gz  as it was fetched
+up.json        since when the machine is up         work/          the bundle, unpacked
+lock           held by the supervisor that lives    setup.done     the setup has been done here
+progress.json  written by the job                   save           there when the job is to save
+
+After a supervisor was killed, the next one goes on from here: it does not begin a job again that
+has ended, and does not count its time from the start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from tradewind import clock
+from tradewind.errors import BadFile, NoAccess
+from tradewind.model.boot import Boot
+from tradewind.ownfiles import replace
+
+_FINAL = ("stopped", "failed", "finished")
+
+
+class State(Struct, frozen=True):
+    """Of `Me` and of the job: what neither the journal nor the store tells again."""
+
+    beat: int = 0
+    doing: str = "setup"
+    reason: str = ""
+    failures: int = 0
+    failed_at: float = -1.0
+    exit_code: int | None = None
+    trouble: str = ""
+    tail: str = ""
+    step: float = 0.0
+    saved: float = 0.0
+
+    @property
+    def final(self) -> bool:
+        return self.doing in _FINAL
+
+
+class _Up(Struct, frozen=True):
+    boot_id: str
+    since_s: float
+    """By the monotonic clock, of the boot that `boot_id` names."""
+    at_s: float
+    """By the wall clock: should the machine have been booted again since."""
+
+
+class MachineFolder:
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.work = self.path / "work"
+        self.bundle = self.path / "bundle.tar.gz"
+        self.spool = self.path / "spool.log"
+        self.progress = self.path / "progress.json"
+        self.save = self.path / "save"
+        self.setup_done = self.path / "setup.done"
+        self._lock: int | None = None
+
+    def lock(self) -> None:
+        """Until this process ends, however it does."""
+        handle = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(handle)
+            raise NoAccess(f"another supervisor is at work in {self.path}") from None
+        self._lock = handle
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def state(self) -> State:
+        try:
+            return json.decode((self.path / "state.json").read_bytes(), type=State)
+        except FileNotFoundError:
+            return State()
+        except (DecodeError, ValidationError):
+            return State()  # it is replaced whole: a disk has lost it, and we begin again
+
+    def keep(self, state: State) -> None:
+        replace(self.path / "state.json", json.encode(state))
+
+    def up_since_s(self, boot: Boot) -> float:
+        if boot.up_since_s is not None:
+            return boot.up_since_s
+        path = self.path / "up.json"
+        now_s, wall_s = clock.monotonic(), clock.now().timestamp()
+        boot_id = ""
+        with suppress(OSError):
+            boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        with suppress(OSError, DecodeError, ValidationError):
+            up = json.decode(path.read_bytes(), type=_Up)
+            return up.since_s if up.boot_id == boot_id else now_s - max(wall_s - up.at_s, 0.0)
+        replace(path, json.encode(_Up(boot_id, now_s, wall_s)))
+        return now_s
+
+
+def read_boot(path: Path) -> Boot:
+    try:
+        return json.decode(path.read_bytes(), type=Boot)
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be read: {error.strerror}") from None
+    except (DecodeError, ValidationError) as error:
+        raise BadFile(f"{path} is not what a machine is given at its launch: {error}") from None

@@ -1,0 +1,330 @@
+"""The job on this machine: its bundle, its setup, its command, and how they end.
+
+`Work` is what the supervisor's loop holds. Each `start` goes through everything on a thread of its
+own, because each part of it can take long or hang: read what was submitted, fetch and unpack the
+bundle (once), run the setup (once), meet the other machines, run the command. To the loop all of
+that is "running". It has "exited" when the command has, and its last words are in the store or
+LAST_WORDS_S have passed: whoever hears of the end may take the machine away at once.
+
+`save` lets a command save and exit, and ends everything before it at once. `stop` kills. Both may
+be called at any time, and again.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from tradewind import journal
+from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
+from tradewind.model import places
+from tradewind.model.boot import Boot
+from tradewind.model.event import LegRequested, Submitted
+from tradewind.model.run import Spec
+from tradewind.model.timing import UNREACHABLE_S
+from tradewind.store.base import Store
+from tradewind.supervisor import keeper, meeting, progress
+from tradewind.supervisor.command import Command
+from tradewind.supervisor.decide import Job
+from tradewind.supervisor.exits import Blame, blame
+from tradewind.supervisor.folder import MachineFolder, State
+from tradewind.supervisor.logs import Shipper, Spool
+from tradewind.supervisor.progress import Progress
+from tradewind.supervisor.unpack import unpack
+from tradewind.supervisor.watch import Watch
+
+T = TypeVar("T")
+
+LAST_WORDS_S = 20.0
+_KILL_S = 15.0
+_ASK_AGAIN_S = 2.0
+_TEMPFAIL = 75
+
+
+class _Cancelled(Exception):
+    pass
+
+
+class _End(Struct, frozen=True):
+    code: int
+    trouble: str
+    tail: str
+
+
+class Work:
+    def __init__(
+        self,
+        boot: Boot,
+        store: Store,
+        folder: MachineFolder,
+        spool: Spool,
+        shipper: Shipper,
+        watch: Watch,
+        wake: Callable[[], None],
+    ) -> None:
+        self._boot, self._store, self._folder = boot, store, folder
+        self._spool, self._shipper, self._watch, self._wake = spool, shipper, watch, wake
+        self.spec: Spec | None = None
+        """As it was submitted, once it is known."""
+        self.notice_s = 0
+        self._mark = f"{boot.launch_id}/{boot.machine_id}"
+        self._lock = threading.Lock()  # around what a start and whoever ends it both touch
+        self._command: Command | None = None
+        self._part = ""
+        """preparing (all that comes before), command, ending (it has ended, and is being told)"""
+        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._end: _End | None = None
+        self._progress = Progress()
+        # Of a supervisor that was killed. Its keepers have seen to it, unless they were killed too.
+        self._end_all("command", *([] if folder.setup_done.exists() else ["setup"]))
+
+    def restore(self, state: State) -> None:
+        """As it was under the supervisor before this one, which had reported its end."""
+        code = 0 if state.doing == "finished" else state.exit_code
+        self._progress = Progress(state.step, state.saved)
+        self._end = _End(-9 if code is None else code, state.trouble, state.tail)
+
+    def seen(self) -> Job:
+        self._progress = told = progress.read(self._folder.progress, self._progress)
+        end = self._end
+        if end is not None:
+            return Job("exited", told.step, None, told.saved, end.code, end.trouble, end.tail)
+        state = "running" if self._thread is not None else "none"
+        return Job(state, told.step, told.rate, told.saved)
+
+    def start(self, resume: str) -> None:
+        """Nothing is left of an earlier try: its keeper has seen to that."""
+        for path in (self._folder.save, self._folder.progress):
+            path.unlink(missing_ok=True)
+        if resume:
+            begun = progress.of_checkpoint(resume)
+            self._progress = Progress(begun.step, max(begun.saved, self._progress.saved))
+        self._end, self._cancelled, self._part = None, threading.Event(), "preparing"
+        self._thread = threading.Thread(
+            target=self._go, args=(resume, self._cancelled), name="job", daemon=True
+        )
+        self._thread.start()
+
+    def save(self) -> None:
+        with self._lock:
+            command = self._command
+            if self._part == "preparing":  # there is nothing to save
+                self._cancel()
+        if command is not None:
+            if self._part == "command":
+                with suppress(OSError):  # the disk is full: the signal has to do
+                    self._folder.save.touch()
+                command.terminate()
+            else:
+                command.kill()
+                command.ended.wait(_KILL_S)
+
+    def stop(self) -> None:
+        """Returns when nothing of the job is left, or after a while: there are processes that even
+        SIGKILL does not end soon."""
+        with self._lock:
+            command = self._command
+            if self._part == "preparing":
+                self._cancel()
+        if command is not None:
+            command.kill()
+            command.ended.wait(_KILL_S)
+        self._end_all("command", "setup")
+
+    def _cancel(self) -> None:
+        """At once, though its thread may hang in the store: it can begin nothing any more."""
+        self._cancelled.set()
+        if self._thread is not None and self._end is None:
+            self._end = _End(143, "user", "")
+
+    # -- on the thread of a start ------------------------------------------------------------------
+
+    def _go(self, resume: str, cancelled: threading.Event) -> None:
+        began = self._spool.size
+        try:
+            code = self._all(resume, cancelled)
+            tail = self._spool.tail(began) if code else ""
+            why = blame(code, tail)
+        except _Cancelled:
+            code, tail, why = 143, "", Blame("user", "it was stopped before it began")
+        except (SourceFailed, NoAccess) as error:
+            code, tail, why = self._failed(error, "infrastructure")
+        except OSError as error:  # no process, no memory, no room
+            code, tail, why = self._failed(NoAccess(str(error)), "infrastructure")
+        except TradewindError as error:
+            code, tail, why = self._failed(error, "user")
+        except Exception as error:
+            bug = f"this is a bug in Tradewind: {type(error).__name__}: {error}"
+            code, tail, why = self._failed(TradewindError(bug), "user")
+        if code and not cancelled.is_set():
+            self._spool.remark(f"{why.reason} (exit code {code})")
+        with self._lock:
+            if cancelled.is_set():
+                return  # and somebody else has said how it ended
+            self._part = "ending"
+        self._shipper.flush(self._watch.real_s(LAST_WORDS_S))
+        self._end = _End(code, why.trouble, tail)
+        self._wake()
+
+    def _failed(self, error: TradewindError, trouble: str) -> tuple[int, str, Blame]:
+        code = _TEMPFAIL if trouble == "infrastructure" else 1
+        return code, str(error), Blame(trouble, str(error))
+
+    def _all(self, resume: str, cancelled: threading.Event) -> int:
+        if self.spec is None:
+            self.spec = self._patiently(self._submitted, cancelled)
+        given = self.spec.job
+        command = _text(given, "command")
+        if not command:
+            raise InvalidValue("the job has no command")
+        if not self._folder.work.is_dir():
+            self._patiently(lambda: self._fetch(_text(given, "bundle")), cancelled)
+        folder = _workdir(self._folder.work, _text(given, "workdir"))
+        env = self._env(given)
+        setup = _text(given, "setup")
+        if setup and not self._folder.setup_done.exists():
+            code = self._run(setup, "setup", folder, env, cancelled)
+            if code:
+                self._spool.remark("the setup has failed")
+                return code
+            self._folder.setup_done.touch()
+        if self._boot.nodes == 1:
+            resume = self._patiently(lambda: self._newest(resume), cancelled)
+        env["TRADEWIND_RESUME"] = resume
+        if self._boot.nodes > 1 or meeting.is_torchrun(command):
+            address = self._meet(cancelled)
+            env |= {"MASTER_ADDR": address.host, "MASTER_PORT": str(address.port)}
+            command = meeting.with_address(command, self._boot.nodes, self._boot.rank, address)
+        return self._run(command, "command", folder, env, cancelled)
+
+    def _run(
+        self, command: str, part: str, folder: Path, env: dict[str, str], cancelled: threading.Event
+    ) -> int:
+        with self._lock:
+            if cancelled.is_set():
+                raise _Cancelled
+            running = self._command = Command(
+                command,
+                mark=f"{self._mark}/{part}",
+                folder=folder,
+                env=env,
+                output=self._spool.handle,
+                # A setup may start services for the command to use.
+                leftovers="keep" if part == "setup" else "kill",
+            )
+            if part == "command":
+                self._part = part
+        try:
+            return running.wait()
+        finally:
+            with self._lock:
+                self._command = None
+                if part == "command":
+                    self._part = "ending"
+
+    def _submitted(self) -> Spec:
+        first = journal.one(self._store, self._boot.run_id, 1)
+        bought = journal.one(self._store, self._boot.run_id, max(self._boot.after, 1))
+        for event in bought.events if bought else ():
+            if isinstance(event, LegRequested) and event.request.leg == self._boot.leg:
+                self.notice_s = event.request.way.facts.notice_s
+        for event in first.events if first else ():
+            if isinstance(event, Submitted):
+                return event.spec
+        raise NotFound(f"{self._boot.run_id} was never submitted")
+
+    def _fetch(self, key: str) -> None:
+        work = self._folder.work
+        if not key:
+            work.mkdir(parents=True, exist_ok=True)
+            return
+        self._store.download(key, self._folder.bundle)
+        unpack(self._folder.bundle, work)
+
+    def _newest(self, resume: str) -> str:
+        """What this leg has saved itself, if it has: after a failure in place, or a restart."""
+        boot = self._boot
+        mine = f"{places.checkpoints(boot.run_id)}{boot.leg:06d}/"
+        return max(self._store.list_after(mine), default=resume)
+
+    def _meet(self, cancelled: threading.Event) -> meeting.Address:
+        boot = self._boot
+        if boot.nodes == 1:
+            return meeting.Address("127.0.0.1", meeting.free_port())
+        if boot.rank == 0:
+            return self._patiently(
+                lambda: meeting.publish(self._store, boot.run_id, boot.leg, boot.host), cancelled
+            )
+        while True:  # for as long as the leg lives: controllers know when a machine never comes up
+            found = self._patiently(
+                lambda: meeting.find(self._store, boot.run_id, boot.leg), cancelled
+            )
+            if found is not None:
+                return found
+            self._pause(cancelled)
+
+    def _patiently(self, call: Callable[[], T], cancelled: threading.Event) -> T:
+        """Again while the store does not answer; whether that is for too long is for the loop to
+        tell, which hears of it as well, and after UNREACHABLE_S for us."""
+        until_s = self._watch.uptime_s() + UNREACHABLE_S
+        while True:
+            if cancelled.is_set():
+                raise _Cancelled
+            try:
+                return call()
+            except SourceFailed:
+                if self._watch.uptime_s() >= until_s:
+                    raise
+            self._pause(cancelled)
+
+    def _pause(self, cancelled: threading.Event) -> None:
+        if cancelled.wait(self._watch.real_s(_ASK_AGAIN_S)):
+            raise _Cancelled
+
+    def _env(self, given: dict[str, Any]) -> dict[str, str]:
+        boot = self._boot
+        users = given.get("env", {})
+        if not isinstance(users, dict):
+            raise BadFile(f"the job's env is {users!r} and no table of names and values")
+        return {
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            **{str(name): str(value) for name, value in users.items()},
+            "TRADEWIND_RUN": boot.run_id,
+            "TRADEWIND_LEG": str(boot.leg),
+            "TRADEWIND_RANK": str(boot.rank),
+            "TRADEWIND_NODES": str(boot.nodes),
+            "TRADEWIND_STORE": boot.store_url,
+            "TRADEWIND_RESUME": "",
+            "TRADEWIND_PROGRESS": str(self._folder.progress),
+            "TRADEWIND_SAVE": str(self._folder.save),
+        }
+
+    def _end_all(self, *parts: str) -> None:
+        for part in parts:
+            with suppress(OSError):
+                keeper.end_all(f"{self._mark}/{part}")
+
+
+def _text(given: dict[str, Any], name: str) -> str:
+    value = given.get(name) or ""
+    if not isinstance(value, str):
+        raise BadFile(f"the job's {name} is {value!r} and no text")
+    return value
+
+
+def _workdir(work: Path, named: str) -> Path:
+    """An absolute one is the user's word for a folder of the machine; the rest is the bundle's."""
+    folder = (work / named).resolve()
+    if not Path(named).is_absolute() and not folder.is_relative_to(work.resolve()):
+        raise InvalidValue(f"the job's workdir {named} leads out of its bundle")
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {named or folder} to run the job in")
+    return folder

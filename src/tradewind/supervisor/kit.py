@@ -1,0 +1,148 @@
+"""The kit: what a machine that has only Python needs to become a supervisor, as one tar of wheels.
+
+Tradewind itself and what its supervisor imports: msgspec, and obstore where the store is a bucket.
+Made from what is installed here, so that both sides run the same; for other Pythons and processors
+than this one pip fetches the same versions. The name of a kit is the hash of its content, under
+which it lies in the store (`kits/<sha256>/kit.tar`) and by which the machine checks it
+(`bootstrap.py`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+
+import tradewind
+from tradewind.errors import NotFound, SourceFailed
+from tradewind.store.base import Store
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_SYSTEMS = ("manylinux_2_28", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
+_LEFT_OUT = ("catalog/data/", "__pycache__/")  # prices: megabytes that no supervisor reads
+
+
+def needed(store_url: str) -> tuple[str, ...]:
+    bucket = store_url.partition("://")[0] in ("s3", "gs", "az")
+    return ("msgspec", "obstore") if bucket else ("msgspec",)
+
+
+def build(store_url: str, *, targets: Sequence[tuple[str, str]] = ()) -> bytes:
+    """`targets` are others than this computer: a version of Python and a processor, such as
+    ("3.12", "x86_64"), ("3.11", "aarch64"). They need the package index."""
+    names = needed(store_url)
+    wheels = dict([_own_wheel(), *map(_installed_wheel, names)])
+    for python, processor in targets:
+        wheels |= _fetched(names, python, processor)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for name in sorted(wheels):
+            info = tarfile.TarInfo(name)
+            info.size, info.mode = len(wheels[name]), 0o644
+            tar.addfile(info, io.BytesIO(wheels[name]))
+    return out.getvalue()
+
+
+def key(kit: bytes) -> str:
+    return f"kits/{hashlib.sha256(kit).hexdigest()}/kit.tar"
+
+
+def publish(store: Store, kit: bytes) -> str:
+    """Its key; a kit that is there already is the same."""
+    place = key(kit)
+    if not store.list_after(place.rpartition("/")[0] + "/"):
+        store.create(place, kit)
+    return place
+
+
+def _own_wheel() -> tuple[str, bytes]:
+    """Without its dependencies: most of them are for the user's side."""
+    root = Path(tradewind.__file__).parent
+    files = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_file() and not any(part in f"{name}/" for part in _LEFT_OUT):
+            files[f"tradewind/{name}"] = path.read_bytes()
+    info = f"tradewind-{tradewind.__version__}.dist-info"
+    files[f"{info}/METADATA"] = (
+        f"Metadata-Version: 2.1\nName: tradewind\nVersion: {tradewind.__version__}\n".encode()
+    )
+    tag = "py3-none-any"
+    files[f"{info}/WHEEL"] = (
+        f"Wheel-Version: 1.0\nGenerator: tradewind\nRoot-Is-Purelib: true\nTag: {tag}\n".encode()
+    )
+    return f"tradewind-{tradewind.__version__}-{tag}.whl", _zipped(files, info)
+
+
+def _installed_wheel(name: str) -> tuple[str, bytes]:
+    """The wheel that it was installed from, put together again."""
+    try:
+        found = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        raise NotFound(
+            f"{name} is not installed here", hint="pip install 'tradewind[cloud]'"
+        ) from None
+    files = dict(_files_of(found))
+    wheel = (found.read_text("WHEEL") or "").splitlines()
+    tags = [line.removeprefix("Tag: ") for line in wheel if line.startswith("Tag: ")]
+    if not tags or not files:
+        raise NotFound(f"{name} was not installed from a wheel here, so none can be made of it")
+    info = f"{name}-{found.version}.dist-info"
+    # Several tags (manylinux_2_17 and 2014) are one wheel: their last parts, joined.
+    python, abi, _ = tags[0].split("-")
+    platforms = ".".join(tag.split("-")[2] for tag in tags)
+    return f"{name}-{found.version}-{python}-{abi}-{platforms}.whl", _zipped(files, info)
+
+
+def _files_of(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
+    # Not: what the installer wrote, what Python compiled, and scripts outside of the package.
+    made_here = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+    for path in found.files or ():
+        if path.suffix != ".pyc" and path.name not in made_here and ".." not in path.parts:
+            yield path.as_posix(), path.read_binary()
+
+
+def _zipped(files: dict[str, bytes], info: str) -> bytes:
+    record = "".join(_record(name, data) for name, data in sorted(files.items()))
+    whole = {**dict(sorted(files.items())), f"{info}/RECORD": f"{record}{info}/RECORD,,\n".encode()}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in whole.items():
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, data)
+    return out.getvalue()
+
+
+def _record(name: str, data: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(data)}\n"
+
+
+def _fetched(names: Iterable[str], python: str, processor: str) -> dict[str, bytes]:
+    wanted = [f"{name}=={metadata.version(name)}" for name in names]
+    # pip takes each for itself: a newer one does not stand for the older.
+    platforms = [f"--platform={system}_{processor}" for system in _SYSTEMS]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+             "--no-deps", "--only-binary=:all:", "--python-version", python,
+             *platforms, "--dest", folder, *wanted],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+            raise SourceFailed(
+                f"pip cannot fetch {' '.join(wanted)} for {python}, {processor}: {lines[-1]}",
+                hint="check the network, or leave that target out",
+            )
+        return {path.name: path.read_bytes() for path in Path(folder).glob("*.whl")}

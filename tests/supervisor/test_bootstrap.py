@@ -1,0 +1,188 @@
+"""From a machine that has only Python to a job that was run, without any network."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from msgspec import json
+from msgspec.structs import replace
+
+from tests.supervisor.machines import MachineUnderTest, Run
+from tradewind.errors import NotFound
+from tradewind.store.memory import MemoryStore
+from tradewind.supervisor import bootstrap, keeper, kit
+
+BARE = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "PIP_NO_INPUT": "1"}
+
+
+@pytest.fixture(scope="module")
+def made() -> bytes:
+    return kit.build("file:///somewhere")
+
+
+def machine_with(tmp_path: Path, **boot: str) -> MachineUnderTest:
+    machine = Run(tmp_path, command="echo hello; env | grep -c PYTHONPATH; true").machine()
+    given = replace(machine.boot, **boot)
+    (machine.folder / "boot.json").write_bytes(json.encode(given))
+    return machine
+
+
+def boots(machine: MachineUnderTest, python: str = sys.executable) -> subprocess.Popen[str]:
+    """With a base interpreter: none of ours is to be found by accident."""
+    return subprocess.Popen(
+        [python, "-I", bootstrap.__file__, str(machine.folder / "boot.json")],
+        env=BARE, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+def base_python() -> str:
+    """The one that this virtual environment was made with, which has no Tradewind."""
+    return str(Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}")
+
+
+@pytest.mark.parametrize("file", [bootstrap.__file__, keeper.__file__])
+def test_one_file_with_the_standard_library_alone(file: str) -> None:
+    for node in ast.walk(ast.parse(Path(file).read_text())):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or ""]
+        for name in names:
+            assert name.split(".")[0] in sys.stdlib_module_names
+
+
+def test_the_same_environment_makes_the_same_kit(made: bytes) -> None:
+    assert kit.build("file:///elsewhere") == made
+    with tarfile.open(fileobj=io.BytesIO(made)) as tar:
+        names = tar.getnames()
+        assert [name.split("-")[0] for name in names] == ["msgspec", "tradewind"]
+        own = tar.extractfile(names[1])
+        assert own is not None
+        with zipfile.ZipFile(io.BytesIO(own.read())) as wheel:
+            files = wheel.namelist()
+    assert "tradewind/supervisor/__main__.py" in files
+    assert not any("catalog/data" in name or name.endswith(".pyc") for name in files)
+    assert kit.needed("s3://bucket/x") == ("msgspec", "obstore")
+
+
+def test_a_kit_is_published_once(made: bytes) -> None:
+    store = MemoryStore()
+    place = kit.publish(store, made)
+    assert place == f"kits/{hashlib.sha256(made).hexdigest()}/kit.tar"
+    assert kit.publish(store, made) == place
+    assert store.get(place) == made
+
+
+def test_what_is_not_installed_is_in_no_kit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kit, "needed", lambda url: ("no-such-package",))
+    with pytest.raises(NotFound, match="no-such-package"):
+        kit.build("file:///x")
+
+
+def finishes(machine: MachineUnderTest, booted: subprocess.Popen[str]) -> None:
+    with booted:
+        try:
+            machine.does("finished")
+            booted.terminate()
+            out, _ = booted.communicate(timeout=60)
+            assert booted.returncode == 0, out
+        finally:
+            booted.terminate()  # which it passes on, so that nothing is left behind
+    lines = machine.log().splitlines()
+    assert lines[:2] == ["hello", "0"]  # nothing of ours is in the job's way
+
+
+def test_a_bare_machine(tmp_path: Path, made: bytes) -> None:
+    store_key = kit.key(made)
+    machine = machine_with(tmp_path, kit=(tmp_path / "store" / store_key).as_uri())
+    kit.publish(machine.run.calm, made)
+    finishes(machine, boots(machine, base_python()))
+    assert (machine.folder / "kit" / "_in_venv").is_dir()
+
+
+@pytest.mark.parametrize("missing", [("venv",), ("venv", "pip")])
+def test_a_machine_without_venv_or_pip(
+    tmp_path: Path, made: bytes, missing: tuple[str, ...]
+) -> None:
+    """As on images that split them off; a script stands in for the interpreter that lacks them."""
+    machine = machine_with(tmp_path, kit=f"{tmp_path}/kit.tar#sha256={_hash(made)}")
+    (tmp_path / "kit.tar").write_bytes(made)
+    python = tmp_path / "python3"
+    lacks = "|".join(f'"-m {name}"' for name in missing)
+    python.write_text(
+        f'#!/bin/sh\ncase "$1 $2" in {lacks}) echo "No module named $2" >&2; exit 1;; esac\n'
+        f'exec {base_python()} "$@"\n'
+    )
+    python.chmod(0o755)
+    script = (
+        f"import sys, runpy; sys.executable = {str(python)!r}; "
+        f"sys.argv = ['bootstrap.py', {str(machine.folder / 'boot.json')!r}]; "
+        f"runpy.run_path({bootstrap.__file__!r}, run_name='__main__')"
+    )
+    booted = subprocess.Popen([base_python(), "-c", script], env=BARE, text=True)
+    finishes(machine, booted)
+    used = "_in_target" if missing == ("venv",) else "_in_unzipped"
+    assert (machine.folder / "kit" / used).is_dir()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def test_an_interpreter_that_has_it_is_used_and_a_killed_supervisor_is_started_again(
+    tmp_path: Path,
+) -> None:
+    from tests.supervisor.machines import lives, until
+
+    machine = Run(tmp_path, command="echo pid=$PPID; exec sleep 1000").machine()
+    given = replace(machine.boot, python=sys.executable)
+    (machine.folder / "boot.json").write_bytes(json.encode(given))
+    booted = subprocess.Popen(
+        [base_python(), bootstrap.__file__, str(machine.folder / "boot.json")],
+        env=BARE | {"PYTHONPATH": str(Path(kit.__file__).parents[2])},
+    )
+    try:
+        machine.does("working")
+        first = int(machine.said("pid=").split("pid=")[1].split()[0])
+        (supervisor,) = (
+            int(pid)
+            for pid in Path(f"/proc/{booted.pid}/task/{booted.pid}/children").read_text().split()
+        )
+        os.kill(supervisor, 9)
+        until(lambda: not lives(first), "its keeper")
+        until(lambda: machine.spool().count("pid=") == 2, "the job is begun again")
+        booted.terminate()
+        assert booted.wait(60) == 0
+        assert not machine.left()
+    finally:
+        booted.terminate()
+        booted.wait()
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("{folder}/kit.tar", "nothing says what"),
+        ("{folder}/kit.tar#sha256=" + "0" * 64, "not what it should be"),
+        ("{folder}/none/" + "0" * 64 + "/kit.tar", "cannot be had"),
+        ("http://example.com/" + "0" * 64 + "/kit.tar", "cannot be had by http"),
+        ("", "names no kit"),
+    ],
+)
+def test_a_kit_that_nobody_vouches_for_is_not_run(
+    tmp_path: Path, made: bytes, named: str, words: str
+) -> None:
+    (tmp_path / "kit.tar").write_bytes(made)
+    machine = machine_with(tmp_path, kit=named.format(folder=tmp_path))
+    booted = boots(machine, base_python())
+    out, _ = booted.communicate(timeout=60)
+    assert booted.returncode == 1
+    assert words in out

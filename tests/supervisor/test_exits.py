@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from tradewind.supervisor.exits import CODES, WORDS, blame
+
+
+@pytest.mark.parametrize("code", [75, -9, 137, -7, 135, -15, 143, -1, 129, -2, 130])
+def test_what_comes_from_outside_is_not_the_user_s(code: int) -> None:
+    assert blame(code).trouble == "infrastructure"
+    assert blame(code).reason
+
+
+@pytest.mark.parametrize("code", [1, 2, 126, 127, -11, 139, -6, 134, -4, 255])
+def test_everything_else_is(code: int) -> None:
+    assert blame(code).trouble == "user"
+    assert blame(code).reason
+
+
+def test_nobody_is_to_blame_for_success() -> None:
+    assert blame(0, "NCCL error") == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("tail", "trouble"),
+    [
+        ("RuntimeError: CUDA error: uncorrectable ECC error encountered", "infrastructure"),
+        ("NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.", "infrastructure"),
+        ("torch.distributed.DistBackendError: NCCL error in: x.cpp:1, remote", "infrastructure"),
+        ("ncclSystemError: System call (e.g. socket, malloc) failed", "infrastructure"),
+        ("Watchdog caught collective operation timeout: WorkNCCL(", "infrastructure"),
+        ("  exitcode  : -9 (pid: 123)", "infrastructure"),
+        ("torch.distributed.DistNetworkError: failed to connect", "infrastructure"),
+        ("Bus error (core dumped)", "infrastructure"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "user"),
+        ("CUDA error: device-side assert triggered\nNCCL error", "user"),
+        ("ncclInvalidUsage: this usually reflects invalid usage", "user"),
+        ("ValueError: bad batch", "user"),
+        ("  exitcode  : 1 (pid: 123)", "user"),
+    ],
+)
+def test_the_words_of_the_log(tail: str, trouble: str) -> None:
+    assert blame(1, tail).trouble == trouble
+
+
+def test_each_row_has_a_reason() -> None:
+    assert all(reason for _, _, reason in WORDS)
+    assert all(CODES.values())

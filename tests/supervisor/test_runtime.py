@@ -1,0 +1,308 @@
+"""The whole supervisor: real processes, a real folder store, minutes that pass in seconds."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec import json
+
+from tests.supervisor.machines import RUN, MachineUnderTest, Run, lives, until
+from tradewind.model import places
+from tradewind.model.event import LegDraining, LegOver
+from tradewind.supervisor.logs import read_logs
+
+Launch = Callable[..., MachineUnderTest]
+PYTHON = sys.executable
+OVER = LegOver(leg=1, cause="finished", reason="all is done")
+DRAIN = LegDraining(leg=1, cause="moved", reason="there is a better way")
+SAVES = 'trap "echo saved; exit 3" TERM; echo begun; while :; do sleep 0.05; done'
+IGNORES = 'trap "" TERM; echo begun; while :; do sleep 0.05; done'
+
+
+def test_a_job_that_succeeds(launch: Launch) -> None:
+    machine = launch("echo hello; echo $TRADEWIND_RUN $TRADEWIND_LEG >&2; pwd")
+    told = machine.does("finished")
+    assert (told.exit_code, told.trouble, told.tail) == (0, "", "")
+    work = machine.folder / "work"
+    assert machine.log() == f"hello\nrun-1 1\n{work}\n"  # before the end is reported
+    machine.run.record(OVER)
+    until(lambda: machine.off)
+    assert machine.why == ["its leg is over: all is done"]
+    assert machine.does("finished")
+
+
+def test_what_a_job_finds(launch: Launch) -> None:
+    machine = launch("env", env={"MINE": "7", "TRADEWIND_LEG": "9"}, setup="echo setting up")
+    machine.does("finished")
+    lines = machine.log().splitlines()
+    assert lines[0] == "setting up"
+    found = dict(line.split("=", 1) for line in lines if "=" in line)
+    expected = {
+        "MINE": "7",
+        "TRADEWIND_RUN": RUN,
+        "TRADEWIND_LEG": "1",
+        "TRADEWIND_RANK": "0",
+        "TRADEWIND_NODES": "1",
+        "TRADEWIND_STORE": machine.run.calm.url,
+        "TRADEWIND_RESUME": "",
+        "PYTHONUNBUFFERED": "1",
+    }
+    assert {name: found.get(name) for name in expected} == expected
+    assert Path(found["TRADEWIND_PROGRESS"]).parent == machine.folder
+    assert Path(found["TRADEWIND_SAVE"]).parent == machine.folder
+
+
+def test_a_job_that_fails_is_tried_again_in_place_and_set_up_once(launch: Launch) -> None:
+    machine = launch("echo try; exit 4", setup="echo setup", tries=3)
+    told = machine.does("failed")
+    assert (told.exit_code, told.trouble, told.failures) == (4, "user", 3)
+    assert told.tail.splitlines() == ["try"]
+    said = machine.log().splitlines()
+    assert (said.count("setup"), said.count("try")) == (1, 3)
+
+
+def test_every_failure_is_seen_at_once(launch: Launch) -> None:
+    """Also one that comes so soon, and is so like the last, that nobody saw the job run."""
+    machine = launch("exit 4", tries=5, machine={"speed": 1.0})
+    assert machine.does("failed").uptime_s < 30
+
+
+def test_a_setup_that_fails_is_the_job_s_failure(launch: Launch) -> None:
+    machine = launch("echo never", setup="echo no such package >&2; exit 2", tries=2)
+    told = machine.does("failed")
+    assert (told.exit_code, told.trouble, told.failures) == (2, "user", 2)
+    assert "no such package" in told.tail
+    assert "never" not in machine.log()
+
+
+def test_a_try_in_place_resumes_from_what_the_leg_has_saved(launch: Launch) -> None:
+    write = (
+        f"{PYTHON} -c 'import os, sys; from pathlib import Path; "
+        'p = Path(os.environ["TRADEWIND_PROGRESS"]); n = p.with_suffix(".new"); '
+        'n.write_text("{\\"step\\": 12, \\"saved\\": 10, \\"rate\\": 1.5}"); n.rename(p)\''
+    )
+    machine = launch(f'echo "from=$TRADEWIND_RESUME."; {write}; sleep 0.1; test -e ok', tries=2)
+    machine.said("from=.")
+    key = places.checkpoint(RUN, 1, 10)
+    machine.run.calm.create(key, b"{}")
+    told = machine.does("failed")
+    assert (told.step, told.saved, told.failures) == (12.0, 10.0, 2)
+    assert f"from={key}." in machine.spool()
+
+
+def test_a_job_killed_from_outside_is_not_tried_again_here(launch: Launch) -> None:
+    machine = launch("echo pid=$$; exec sleep 1000")
+    pid = int(machine.said("pid=").split("pid=")[1].split()[0])
+    os.kill(pid, signal.SIGKILL)
+    told = machine.does("failed")
+    assert (told.exit_code, told.trouble, told.failures) == (-9, "infrastructure", 0)
+
+
+def test_a_job_whose_keeper_is_killed_does_not_go_on(launch: Launch) -> None:
+    machine = launch("echo pid=$$; sleep 1000")
+    pid = int(machine.said("pid=").split("pid=")[1].split()[0])
+    parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(parent, signal.SIGKILL)
+    assert machine.does("failed").trouble == "infrastructure"
+    assert not machine.left()
+
+
+def test_daemons_go_with_the_job(launch: Launch, tmp_path: Path) -> None:
+    """Also those in a session of their own, and those without our mark in their environment."""
+    daemon = f"setsid sh -c 'echo $$ > {tmp_path}/one; exec sleep 1000' & "
+    daemon += f"setsid env -i sh -c 'echo $$ > {tmp_path}/two; exec sleep 1000' & "
+    machine = launch(daemon + f"while ! [ -s {tmp_path}/one -a -s {tmp_path}/two ]; do :; done")
+    machine.does("finished")
+    pids = [int((tmp_path / name).read_text()) for name in ("one", "two")]
+    assert not any(lives(pid) for pid in pids)
+
+
+def test_services_of_the_setup_stay_until_the_end(launch: Launch, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    machine = launch("kill -0 $(cat ../../pid)", setup=f"sleep 1000 & echo $! > {pid_file}")
+    machine.does("finished")
+    pid = int(pid_file.read_text())
+    assert lives(pid)
+    machine.end()
+    assert not lives(pid)
+
+
+def test_a_drained_job_saves_and_exits(launch: Launch) -> None:
+    machine = launch(SAVES + " # $TRADEWIND_SAVE")
+    machine.said("begun")
+    machine.run.record(DRAIN)
+    told = machine.does("stopped")
+    assert (told.exit_code, told.failures, told.reason) == (3, 0, "there is a better way")
+    assert "saved\n" in machine.log()
+    assert (machine.folder / "save").exists()
+
+
+def test_a_job_that_ignores_all_is_killed_when_its_time_is_over(launch: Launch) -> None:
+    machine = launch(IGNORES, machine={"speed": 100.0})
+    machine.said("begun")
+    machine.run.record(DRAIN)
+    told = machine.does("stopped")
+    assert told.exit_code == -9
+    assert "its time to save is over" in machine.spool()
+    assert not machine.left()
+
+
+def test_notice_is_obeyed_at_once_and_for_as_long_as_there_is(launch: Launch) -> None:
+    machine = launch(IGNORES, machine={"speed": 2.0})  # a beat is 15 s, draining two minutes
+    machine.said("begun")
+    machine.notice.write_text("8")
+    told = machine.does("stopped")
+    assert told.notice
+    assert told.uptime_s < 60
+    assert "the provider will take this machine" in machine.spool()
+
+
+def test_a_setup_has_nothing_to_save(launch: Launch) -> None:
+    machine = launch("echo never", setup=IGNORES)
+    machine.said("begun")
+    machine.notice.touch()
+    told = machine.does("stopped")
+    assert (told.failures, told.notice) == (0, True)
+    assert not machine.left()
+    assert "never" not in machine.spool()
+
+
+def test_the_hard_stop(launch: Launch) -> None:
+    machine = launch(IGNORES, machine={"hard_stop_s": 400})
+    until(lambda: machine.off)
+    assert "all that it was given" in machine.why[0]
+    said = machine.spool()
+    assert said.index("its time is up in") < said.index("the job is stopped")
+    assert not machine.left()
+    told = machine.beat()
+    assert told is not None
+    assert told.doing == "stopped"
+    assert "shuts down" in machine.log()
+
+
+@pytest.mark.parametrize("how", ["fails", "hangs"])
+def test_who_cannot_reach_the_store_stops_the_job_and_then_itself(launch: Launch, how: str) -> None:
+    machine = launch(IGNORES, machine={"speed": 40.0})
+    machine.said("begun")
+    machine.does("working")
+    if how == "fails":
+        machine.run.store.fails = True
+    else:
+        machine.run.store.goes_on.clear()
+    machine.said("the job is stopped: it could not reach the store for 1")
+    until(lambda: not machine.left())
+    until(lambda: machine.off)
+    assert "could not reach the store for 3" in machine.why[0]
+
+
+def test_a_store_that_comes_back_in_time_changes_nothing(launch: Launch) -> None:
+    machine = launch("echo begun; while ! [ -e ../go ]; do sleep 0.05; done; echo done")
+    machine.said("begun")
+    machine.run.store.goes_on.clear()
+    until(lambda: machine.run.store.hanging)
+    machine.run.store.goes_on.set()
+    (machine.folder / "go").touch()
+    assert machine.does("finished").failures == 0
+    assert machine.log() == "begun\ndone\n"
+
+
+def test_notice_is_obeyed_while_the_store_hangs(launch: Launch) -> None:
+    machine = launch(SAVES)
+    machine.said("begun")
+    machine.does("working")
+    machine.run.store.goes_on.clear()
+    until(lambda: machine.run.store.hanging)
+    machine.notice.touch()
+    machine.said("saved")
+    machine.run.store.goes_on.set()
+    assert machine.does("stopped").notice
+
+
+def test_the_hard_stop_comes_while_the_store_hangs_from_the_first(tmp_path: Path) -> None:
+    machine = Run(tmp_path, command="echo never").machine(hard_stop_s=200)
+    machine.run.store.goes_on.clear()
+    machine.start()
+    until(lambda: machine.off)
+    assert "all that it was given" in machine.why[0]
+    machine.end()
+
+
+def test_a_long_log_arrives_whole_and_in_order(launch: Launch) -> None:
+    script = (
+        "import sys\n"
+        "for n in range(20):\n"
+        "    out = sys.stdout if n % 2 else sys.stderr\n"
+        "    print(f'{n:06d}' + chr(97 + n) * 1_000_000, file=out)\n"
+    )
+    machine = launch(f'{PYTHON} -c "$SCRIPT"; exit 5', env={"SCRIPT": script}, tries=1)
+    told = machine.does("failed")
+    expected = "".join(f"{n:06d}{chr(97 + n) * 1_000_000}\n" for n in range(20))
+    whole, at = b"", 0
+    while piece := read_logs(machine.run.calm, RUN, 1, 0, at, most=3_000_000):
+        whole += piece
+        at = len(whole)
+    text = whole.decode()
+    assert text.startswith(expected)
+    assert len(told.tail) <= 4096
+    assert len(machine.run.calm.list_after(places.logs(RUN, 1, 0))) < 40
+
+
+def test_a_bundle_is_fetched_and_run(launch: Launch, tmp_path: Path) -> None:
+    from tradewind.supervisor.bundle import pack
+
+    user = tmp_path / "user"
+    (user / "sub").mkdir(parents=True)
+    (user / "sub" / "train.py").write_text("print('trained')")
+    made = pack(user, tmp_path / "bundle.tar.gz")
+    key = places.bundle(RUN)
+    run = Run(tmp_path, command=f"{PYTHON} train.py", bundle=key, workdir="sub")
+    run.calm.upload(key, made.path)
+    machine = run.machine().start()
+    machine.does("finished")
+    assert machine.log() == "trained\n"
+    machine.end()
+
+
+def test_a_bundle_that_is_not_there_is_nobody_s_machine_s_fault(launch: Launch) -> None:
+    told = launch("echo never", bundle="runs/run-1/job/none.tar.gz").does("failed")
+    assert told.trouble == "user"
+    assert "there is no runs/run-1/job/none.tar.gz" in told.tail
+
+
+def test_two_supervisors_do_not_share_a_machine(launch: Launch) -> None:
+    from tradewind.errors import NoAccess
+
+    machine = launch("sleep 1000")
+    with pytest.raises(NoAccess, match="another supervisor"):
+        machine.start()
+
+
+def test_progress_is_reported_and_nonsense_is_not(launch: Launch) -> None:
+    machine = launch(
+        'echo \'{"step": 7, "saved": 5, "rate": 2.5}\' > $TRADEWIND_PROGRESS; echo told;'
+        " while ! [ -e ../go ]; do sleep 0.05; done;"
+        " echo nonsense > $TRADEWIND_PROGRESS; exec sleep 1000"
+    )
+    machine.said("told")
+    until(lambda: (beat := machine.beat()) and beat.step == 7)
+    told = machine.beat()
+    assert told is not None
+    assert (told.step, told.saved, told.rate) == (7.0, 5.0, 2.5)
+    (machine.folder / "go").touch()
+    until(lambda: (machine.folder / "progress.json").read_text() == "nonsense\n")
+    machine.run.record(OVER)
+    until(lambda: machine.off)
+    assert (last := machine.beat()) is not None
+    assert last.step == 7
+
+
+def test_the_state_on_disk_is_json_for_people_too(launch: Launch) -> None:
+    machine = launch("exit 0")
+    machine.does("finished")
+    kept = json.decode((machine.folder / "state.json").read_bytes())
+    assert (kept["doing"], kept["exit_code"]) == ("finished", 0)
