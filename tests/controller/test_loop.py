@@ -11,6 +11,7 @@ from tradewind.controller import persist
 from tradewind.controller.loop import LEASE, Loop
 from tradewind.controller.memory import Memory
 from tradewind.errors import SourceFailed
+from tradewind.runs.state import Refusal
 from tradewind.store.memory import MemoryStore
 
 
@@ -28,6 +29,9 @@ def test_a_memory_comes_back_as_it_was(tmp_path: Path) -> None:
     world.whole_pass(controller)
     world.beat("m1")
     world.whole_pass(controller)
+    state = controller.memory.runs["run-1"].state
+    state.ratios["1 small in cloud/r1-a"] = 0.5
+    state.refusals["no_quota x"] = Refusal("x", "no_quota", 3)
     path = persist.place(tmp_path, "memory://x")
     persist.save(path, controller.memory, "memory://x", 5000.0)
     loaded = persist.load(path, "memory://x", 5001.0)

@@ -68,14 +68,14 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return f"{self.provider}/{self.zone or self.region}"
 
     @property
-    def what(self) -> tuple[str, str, str]:
+    def what(self) -> str:
         """What of, where and how: that by which it is refused or taken."""
-        return self.place, self.market, self.instance_type
+        return f"{self.market} {self.instance_type} in {self.place}"
 
     @property
-    def kind(self) -> tuple[str, str, int]:
+    def kind(self) -> str:
         """What decides how fast it is; the market does not."""
-        return self.place, self.instance_type, self.nodes
+        return f"{self.nodes} {self.instance_type} in {self.place}"
 
     @property
     def words(self) -> str:

@@ -119,7 +119,7 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
 
 def _remember(state: RunState, leg: Leg, kind: str) -> None:
     what = leg.request.way.what
-    state.refusals[what, kind] = Refusal(what, kind, state.number)
+    state.refusals[f"{kind} {what}"] = Refusal(what, kind, state.number)
 
 
 def _further(state: RunState, saved: float) -> bool:

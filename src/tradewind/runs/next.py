@@ -73,7 +73,7 @@ def _end(state: RunState, spec: Spec, now: float) -> Ended | None:
 
 def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[Way, ...], str]:
     usable = tuple(way for way in ways if not _lasting(state, seen, way))
-    kinds = {kind for _, kind in state.refusals if kind in LASTING}
+    kinds = {refusal.kind for refusal in state.refusals.values() if refusal.kind in LASTING}
     return usable, ", ".join(sorted(kinds))
 
 
@@ -85,7 +85,7 @@ def _wait_s(barren: int) -> float:
 
 
 def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
-    found = (state.refusals.get((way.what, kind)) for kind in LASTING)
+    found = (state.refusals.get(f"{kind} {way.what}") for kind in LASTING)
     return any(r is not None and seen.known_s(r.at) < LASTING_S for r in found)
 
 

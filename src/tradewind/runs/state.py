@@ -42,8 +42,8 @@ class Rented(Struct, frozen=True):
 class Refusal(Struct, frozen=True):
     """Of machines that could not be had, or were taken away."""
 
-    what: tuple[str, str, str]
-    """Place, market and type of machine."""
+    what: str
+    """Market, type of machine and place."""
     kind: str
     at: int
 
@@ -60,15 +60,15 @@ class RunState(Struct):
     machines: dict[str, Rented] = {}
     doubts: dict[int, int] = {}
     """Legs that are over though nobody knows what became of their purchase, and since when."""
-    refusals: dict[tuple[tuple[str, str, str], str], Refusal] = {}
-    """The last of each kind, by what was refused."""
+    refusals: dict[str, Refusal] = {}
+    """The last of each kind, by kind and what was refused."""
     step: float = 0.0
     saved: float = 0.0
     """The newest checkpoint that was reported."""
     ratio: float = 1.0
     """Measured speed over estimated, where it was measured last."""
-    ratios: dict[tuple[str, str, int], float] = {}
-    """The same by place, type and number of machines, wherever it was measured."""
+    ratios: dict[str, float] = {}
+    """The same by number, type and place of machines, wherever it was measured."""
     moved_cost: int = 0
     """Micro-dollars for bringing data and checkpoints to the legs that came up."""
     failures: int = 0
