@@ -6,7 +6,9 @@ a machine that was silent for LOST_S has long stopped by itself.
 """
 
 BEAT_S = 30
-"""A supervisor reports this often, at once when something changes, and reads its orders."""
+"""A supervisor reports and reads its orders at least this often; the rest is reckoned with it."""
+EACH_S = 5
+"""And this often, as long as the store answers: whoever says stop does not want to wait."""
 FENCE_S = 120
 """A supervisor that could not reach the store for so long stops its job."""
 LOST_S = 200

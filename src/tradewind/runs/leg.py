@@ -198,5 +198,5 @@ def _over(
         saved=max((beat.saved for beat in beats), default=0.0),
         failures=0 if cause == "infrastructure" else max((b.failures for b in beats), default=0),
         exit_code=failed.exit_code if failed else None,
-        tail=failed.tail if failed else next((b.tail for b in beats if b.tail), ""),
+        tail=failed.tail if failed else next((b.tail for b in beats if b.failures), ""),
     )

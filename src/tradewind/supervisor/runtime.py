@@ -1,7 +1,7 @@
 """The supervisor's loop: look at the job, exchange with the store, decide, carry out.
 
 All that it does follows from `decide.py` and `beat.py`, which the simulator drives too. Here are
-the clock, the threads and the processes. A beat is begun every BEAT_S, at once when something
+the clock, the threads and the processes. A beat is begun every EACH_S, at once when something
 changes, and sooner again when the store did not answer. The loop itself never waits for the store:
 while an exchange is under way it goes on looking, and when what it sees cannot wait (a notice, the
 hard stop, FENCE_S without contact) it decides without.
@@ -20,7 +20,7 @@ from msgspec.structs import asdict
 
 from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.boot import Boot
-from tradewind.model.timing import BEAT_S, DRAIN_S
+from tradewind.model.timing import DRAIN_S, EACH_S
 from tradewind.steps import Steps
 from tradewind.store.base import Store
 from tradewind.supervisor.beat import learn, tell
@@ -125,7 +125,7 @@ class Supervisor:
         # With the number of starts: a job that fails at once ends as it did before.
         known = (job.state, job.exit_code, me.notice, me.doing, me.fenced, self._starts)
         if self._exchange is None and (uptime_s >= self._next_s or known != self._known):
-            self._known, self._next_s = known, uptime_s + BEAT_S
+            self._known, self._next_s = known, uptime_s + EACH_S
             self._begin(learn(me), uptime_s, learning=True)
         if self._exchange is not None and self._is_done(self._exchange, uptime_s):
             self._exchange = None
