@@ -106,8 +106,11 @@ class SimCloud:
             rental = self.rentals.get(name)
             if rental and rental.ended is None and not rental.ending:
                 rental.ending = True
-                slow_s = self._world.rng.randrange(1, 240) if self.noisy else 0
-                self._world.later(slow_s, partial(self._terminated, rental))
+                if self.noisy:
+                    slow_s = self._world.rng.randrange(1, 240)
+                    self._world.later(slow_s, partial(self._terminated, rental))
+                else:
+                    self.end(rental, "terminated")
 
     def _terminated(self, rental: Rental) -> None:
         if rental.ended is None:
