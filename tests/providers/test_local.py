@@ -100,6 +100,7 @@ def test_what_a_supervisor_is_given(home: Path) -> None:
     one, two = bought(provider, replace(WAY, nodes=2), hard_stop_s=77)
     ended(provider, one, two)
     given = written(home, two, "given")
+    assert given.pop("up_since_s") > 0
     assert given == {
         "store_url": "file:///store",
         "run_id": "run-1",

@@ -165,6 +165,7 @@ class LocalProvider:
                         after=after,
                         notice=str(MachineFolder(self._machines / name).notice),
                         python=sys.executable,
+                        up_since_s=clocks.monotonic(),
                     ),
                     market=way.market,
                     price=way.price,
