@@ -91,10 +91,10 @@ def test_it_saves_once_when_it_has_notice_or_is_to_drain(why: dict[str, object])
     assert (who.doing, who.failures) == ("stopped", 0)
 
 
-def test_a_job_that_ends_well_while_it_saves_has_finished() -> None:
+def test_a_job_that_ends_well_after_it_was_asked_to_save_has_stopped() -> None:
     who = working(draining="it is to move", asked_to_save=True, doing="saving")
     assert acts(who, Job("exited", exit_code=0)) == []
-    assert who.doing == "finished"
+    assert who.doing == "stopped"
 
 
 def test_a_job_that_has_not_begun_does_not_begin_any_more() -> None:

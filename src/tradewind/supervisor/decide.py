@@ -159,11 +159,13 @@ def _left_s(me: Me, uptime_s: float) -> float:
 
 
 def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
+    if me.asked_to_save:
+        # As it was asked to. Its code tells nothing: many jobs exit well after they have saved. One
+        # that was done ends at once when it is started again.
+        me.doing = "stopped"
+        return []
     if job.exit_code == 0:
         me.doing, me.reason = "finished", "the job has ended well"
-        return []
-    if me.asked_to_save:
-        me.doing = "stopped"  # as it was asked to; its code tells nothing
         return []
     if job.trouble == "infrastructure":
         me.doing, me.reason = "failed", "the machine, not the job, is to blame"

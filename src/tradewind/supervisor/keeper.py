@@ -28,6 +28,9 @@ from contextlib import suppress
 
 VARIABLE = "TRADEWIND_JOB"
 _PR_SET_CHILD_SUBREAPER = 36
+_PATIENT = "trap 'exit 143' TERM\n"
+"""The shell gets the group's SIGTERM too. It must wait until what it runs has saved, because with
+its end everything is over; and it must not go on to the next command then."""
 _PAUSE_S = 0.02
 _GIVE_UP_S = 10.0
 """A process that does not die for so long waits for a broken device, and will not do any work."""
@@ -72,7 +75,7 @@ def _spawn(folder: str, command: str) -> int:
         os.chdir(folder)
         return os.posix_spawn(
             "/bin/sh",
-            ["/bin/sh", "-c", command],
+            ["/bin/sh", "-c", _PATIENT + command],
             dict(os.environ),
             file_actions=[(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)],
             setsid=True,
