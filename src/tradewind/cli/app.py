@@ -22,6 +22,15 @@ from tradewind.errors import NoAccess, TradewindError
 # The short helps stand here so that `tradewind --help` imports no command.
 COMMANDS = {
     "plan": "The cheapest way to finish in time: where, on what, how, for how much.",
+    "run": "Carry out a plan: rent, run, survive interruptions, account for it.",
+    "ps": "The runs that are going on: where, how far, for how much.",
+    "show": "One run: its legs as a timeline, its events with their reasons.",
+    "logs": "What a run's job has printed.",
+    "stop": "Ask a run to save, stop and give its machines back.",
+    "resume": "Let a run that has ended badly go on.",
+    "watch": "Look after runs until they are over.",
+    "tick": "One pass over all runs, for cron, a CI job or a function.",
+    "interrupt": "Take a run's machines away, to see that it survives.",
     "offers": "Search what can be rented: prices everywhere, cheapest first.",
     "accelerators": "Facts about accelerators, who sells them and for how much.",
     "compare": "Compare instance types side by side.",

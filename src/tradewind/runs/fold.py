@@ -107,7 +107,7 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     if not _further(state, event.saved) and event.cause in TROUBLES:
         state.barren += 1
         state.troubles += 1
-    state.step = state.saved
+    state.step = event.step if event.cause == "finished" else state.saved
     state.failures += event.failures
     state.tail = event.tail or state.tail
     if event.cause == "interrupted":

@@ -1,0 +1,88 @@
+"""`tradewind ps`: the runs of a store, and how they stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli import render
+
+if TYPE_CHECKING:
+    from tradewind.runs_store import Loaded
+
+_OVER = ("succeeded", "failed", "cancelled", "out_of_budget", "too_late")
+
+
+@click.command("ps")
+@click.option("--all", "every", is_flag=True, help="Those that are over, too.")
+@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(every: bool, store_url: str | None, as_json: bool) -> None:
+    """The runs that are going on: where, how far, for how much."""
+    from tradewind import runs_store
+    from tradewind import store as stores
+
+    opened = stores.open(store_url)
+    ids = runs_store.run_ids(opened) if every else runs_store.live_ids(opened)
+    with render.busy("reading journals"):
+        loaded, troubles = runs_store.load_all(opened, ids)
+    rows = [row(each) for each in loaded if each.state.spec]
+    if as_json:
+        told = {name: error.message for name, error in troubles}
+        render.print_json({"store": opened.url, "runs": rows, "troubles": told})
+    elif rows:
+        columns = [
+            render.Column("run", keep=9),
+            render.Column("state", keep=9),
+            render.Column("where", grow=True),
+            render.Column("done", right=True),
+            render.Column("legs", right=True, keep=3),
+            render.Column("cost", right=True, keep=8),
+            render.Column("forecast"),
+        ]
+        render.table(columns, [_texts(each) for each in rows])
+    else:
+        click.echo("no runs" if every else "no runs are going on; --all shows those that are over")
+    for run_id, error in troubles:
+        click.echo(f"{run_id}: {error.message}", err=True)
+    if troubles:
+        raise troubles[0][1]
+
+
+def row(loaded: Loaded) -> dict[str, Any]:
+    from tradewind.cli.runview import cost
+    from tradewind.units import usd
+
+    state = loaded.state
+    spec, leg = state.spec, state.leg
+    assert spec is not None
+    return {
+        "run": loaded.run_id,
+        "name": spec.name,
+        "state": leg.state if leg else state.outcome or state.phase,
+        "where": leg.request.way.words if leg else "",
+        "step": state.step,
+        "work": spec.work,
+        "legs": len({rented.machine.leg for rented in state.machines.values()}),
+        "cost_usd": usd(cost(loaded)),
+        "late": state.announced_late,
+        "over_budget": state.announced_over,
+        "project": spec.project,
+    }
+
+
+def _texts(row: dict[str, Any]) -> list[str]:
+    said = [word for key, word in (("late", "late"), ("over_budget", "over budget")) if row[key]]
+    share = 100 * row["step"] / row["work"] if row["work"] else 0.0
+    if row["state"] == "succeeded":
+        share = 100.0  # also where the job does not count its steps
+    return [
+        row["run"],
+        row["state"].replace("_", " "),
+        row["where"],
+        f"{share:.0f} %",
+        str(row["legs"]),
+        f"${row['cost_usd']:.2f}",
+        ", ".join(said) or ("" if row["state"] in _OVER else "in time"),
+    ]

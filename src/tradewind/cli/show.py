@@ -1,0 +1,113 @@
+"""`tradewind show`: one run, its legs as a timeline, and what happened with the reasons."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli import render
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tradewind.model.event import Commit
+    from tradewind.runs_store import Loaded
+
+_WIDTH = 48
+
+
+@click.command("show")
+@click.argument("run")
+@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(run: str, store_url: str | None, as_json: bool) -> None:
+    """One run: how it stands, its legs as a timeline, its events with their reasons."""
+    from msgspec import to_builtins
+
+    from tradewind import runs_store
+    from tradewind import store as stores
+    from tradewind.cli import ps, runview
+
+    opened = stores.open(store_url)
+    run_id = runs_store.find(runs_store.run_ids(opened), run)
+    loaded = runs_store.load(opened, run_id)
+    legs = _legs(loaded.commits)
+    if as_json:
+        render.print_json(
+            {
+                "summary": ps.row(loaded) if loaded.state.spec else None,
+                "legs": to_builtins(legs),
+                "commits": [to_builtins(commit) for commit in loaded.commits],
+            }
+        )
+        return
+    _summary(loaded)
+    _timeline(legs)
+    for commit in loaded.commits:
+        for event in commit.events:
+            words = runview.event_words(event)
+            if words:
+                click.echo(f"{commit.at.astimezone():%Y-%m-%d %H:%M:%S}  {words}")
+
+
+def _summary(loaded: Loaded) -> None:
+    from tradewind.cli import ps, runview
+    from tradewind.units import format_money
+
+    state = loaded.state
+    if state.spec is None:
+        click.echo(f"{loaded.run_id}: {runview.OUTCOMES.get(state.outcome, 'not submitted')}")
+        return
+    row = ps.row(loaded)
+    click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
+    click.echo(f"  command  {state.spec.job.get('command', '')}")
+    click.echo(f"  work     {state.step:,.0f} of {state.spec.work:,.0f}, saved {state.saved:,.0f}")
+    limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"
+    click.echo(f"  cost     ${row['cost_usd']:.6f}{limit}")
+
+
+def _legs(commits: list[Commit]) -> list[dict[str, Any]]:
+    from tradewind.model import event as events
+
+    legs: dict[int, dict[str, Any]] = {}
+    for commit in commits:
+        for event in commit.events:
+            if isinstance(event, events.LegRequested):
+                legs[event.request.leg] = {
+                    "leg": event.request.leg,
+                    "where": event.request.way.words,
+                    "market": event.request.way.market,
+                    "from": commit.at,
+                    "up": None,
+                    "to": None,
+                    "cause": "",
+                }
+            elif isinstance(event, events.LegUp):
+                legs[event.leg]["up"] = commit.at
+            elif isinstance(event, events.LegOver):
+                legs[event.leg] |= {"to": commit.at, "cause": event.cause}
+            elif isinstance(event, events.LaunchRefused):
+                legs[event.leg] |= {"to": commit.at, "cause": event.kind}
+    return list(legs.values())
+
+
+def _timeline(legs: list[dict[str, Any]]) -> None:
+    """A bar for each leg: dots until it is up, then = on spot and # otherwise."""
+    if not legs:
+        return
+    start = legs[0]["from"]
+    end = max(leg["to"] or leg["up"] or leg["from"] for leg in legs)
+    span = max((end - start).total_seconds(), 1.0)
+
+    def at(moment: datetime) -> int:
+        return int(_WIDTH * (moment - start).total_seconds() / span)
+
+    for leg in legs:
+        over = leg["to"] or end
+        up = leg["up"] or over
+        sign = "=" if leg["market"] == "spot" else "#"
+        bar = " " * at(leg["from"]) + "." * (at(up) - at(leg["from"]))
+        bar += sign * max(at(over) - at(up), 1 if leg["up"] else 0)
+        cause = leg["cause"].replace("_", " ") or "goes on"
+        click.echo(f"  leg {leg['leg']:<3} {bar:<{_WIDTH + 1}} {leg['where']}: {cause}")

@@ -1,0 +1,36 @@
+"""`tradewind tick`: one pass over all runs."""
+
+from __future__ import annotations
+
+import click
+
+from tradewind.cli import render
+
+
+@click.command("tick")
+@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(store_url: str | None, as_json: bool) -> None:
+    """One pass: look at every run, decide, record, act. For cron, a CI job or a function."""
+    from tradewind import store as stores
+    from tradewind.cli import fleet, runview
+
+    opened = stores.open(store_url)
+    loop = fleet.loop(opened)
+    troubles = loop.tick()
+    runs = {name: memory.state for name, memory in loop.controller.memory.runs.items()}
+    if as_json:
+        render.print_json(
+            {
+                "store": opened.url,
+                "runs": {name: state.phase for name, state in runs.items()},
+                "troubles": {name: error.message for name, error in troubles},
+            }
+        )
+    else:
+        for name, memory in loop.controller.memory.runs.items():
+            click.echo(f"{name}  {runview.status(memory.state, memory.pulses, 0.0)}")
+        if not runs:
+            click.echo("no runs are going on")
+    if troubles:
+        raise troubles[0][1]

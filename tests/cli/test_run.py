@@ -1,0 +1,193 @@
+"""Runs by real processes of this computer, from the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.eventually import eventually
+from tradewind import journal, runs_store
+from tradewind import store as stores
+from tradewind.model.event import LegOver, LegRequested
+from tradewind.providers.local.provider import LocalProvider
+
+JOB = """
+import json, os, signal, sys, time
+from pathlib import Path
+from tradewind import store as stores
+from tradewind.model import places
+
+store = stores.open(os.environ["TRADEWIND_STORE"])
+run, leg = os.environ["TRADEWIND_RUN"], int(os.environ["TRADEWIND_LEG"])
+resume = os.environ["TRADEWIND_RESUME"]
+step = int(resume.rsplit("/", 1)[1].removesuffix(".json")) if resume else 0
+asked = []
+signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+print("from", step, flush=True)
+while step < STEPS:
+    time.sleep(0.05)
+    step += 1
+    print("step", step, flush=True)
+    if step % 20 == 0 or asked:
+        store.create(places.checkpoint(run, leg, step), b"{}")
+    if asked:
+        sys.exit(1)
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    home = tmp_path / "home"
+    monkeypatch.setenv("TRADEWIND_HOME", str(home))
+    monkeypatch.delenv("TRADEWIND_NOW", raising=False)
+    yield home
+    provider = LocalProvider(home, "memory://")
+    provider.terminate([m.machine_id for m in provider.list_machines().machines])
+
+
+def folder(tmp_path: Path, steps: int, command: str = "python job.py") -> Path:
+    place = tmp_path / "job"
+    place.mkdir()
+    (place / "job.py").write_text(JOB.replace("STEPS", str(steps)))
+    (place / "work.yaml").write_text(
+        f"name: count\nwork: {{hours: 1, on: 1xA100-80GB}}\nrun: {{command: {command}}}\n"
+    )
+    return place
+
+
+def tradewind(*arguments: str, check: int | None = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tradewind", *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert check is None or done.returncode == check, done.stdout + done.stderr
+    return done.stdout if not check else done.stdout + done.stderr
+
+
+def newest() -> str:
+    return runs_store.run_ids(stores.open())[-1]
+
+
+def over(run: str) -> bool:
+    return runs_store.load(stores.open(), run).state.phase == "closed"
+
+
+def printed(run: str) -> list[str]:
+    return tradewind("logs", run).splitlines()
+
+
+def test_a_job_runs_to_its_end(home: Path, tmp_path: Path) -> None:
+    place = folder(tmp_path, 30)
+    out = tradewind("run", str(place / "work.yaml"), "--local", "--yes", "--project", "p")
+    assert "leg 1 is up" in out
+    assert "done; 1 leg, $0.00" in out
+    run = newest()
+    assert printed(run) == ["from 0", *(f"step {n}" for n in range(1, 31))]
+    assert "succeeded" in tradewind("ps", "--all")
+    assert "no runs are going on" in tradewind("ps")
+    assert "leg 1" in tradewind("show", run[:8])
+    assert "count" in tradewind("cost")
+    assert "is over already: done" in tradewind("stop", run)
+    assert "cannot be resumed" in tradewind("resume", run, check=2)
+    assert not list((home / "local" / "machines").glob("*/notice.json"))
+
+
+def test_interruptions_and_dead_controllers_are_survived(home: Path, tmp_path: Path) -> None:
+    """No step of what is saved is done twice, whoever is killed."""
+    place = folder(tmp_path, 250)
+    told = json.loads(
+        tradewind("run", str(place / "work.yaml"), "--local", "--yes", "--detach", "--json")
+    )
+    run = told["run"]
+    eventually(lambda: len(printed(run)) > 30)
+    # The controller dies; the job does not notice, and another takes over.
+    for pid in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (pid / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"watch" in words and run.encode() in words:
+            os.kill(int(pid.name), signal.SIGKILL)
+    tradewind("interrupt", run, "--notice", "3s")
+    watcher = subprocess.Popen(
+        [sys.executable, "-m", "tradewind", "watch", run], stdout=subprocess.DEVNULL
+    )
+    eventually(lambda: over(run), within_s=90)
+    assert watcher.wait(60) == 0
+    commits = journal.read(stores.open(), run)
+    events = [event for commit in commits for event in commit.events]
+    assert [e.cause for e in events if isinstance(e, LegOver)] == ["interrupted", "finished"]
+    assert sum(isinstance(e, LegRequested) for e in events) == 2
+    lines = printed(run)
+    again = int(lines[[n for n, line in enumerate(lines) if line.startswith("from")][1]][5:])
+    assert again > 30
+    assert lines[-1] == "step 250"
+    assert f"step {again + 1}" in lines
+
+
+def test_a_job_that_fails_says_why(home: Path, tmp_path: Path) -> None:
+    place = folder(tmp_path, 1, command="echo broken; exit 3")
+    out = tradewind("run", str(place / "work.yaml"), "--local", "--yes", check=1)
+    assert "failed" in out
+    assert "broken" in out
+    assert "exit code 3" in out
+
+
+def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
+    place = folder(tmp_path, 400)
+    tradewind("run", str(place / "work.yaml"), "--local", "--yes", "--detach")
+    run = newest()
+    eventually(lambda: len(printed(run)) > 10)
+    assert "not over yet" in tradewind("resume", run, check=2)
+    assert "stopped by its user" in tradewind("stop", run, check=None)
+    reached = len([line for line in printed(run) if line.startswith("step")])
+    assert reached < 400
+    tradewind("resume", run, "--detach")
+    eventually(lambda: any(line == f"from {reached}" for line in printed(run)))
+    tradewind("stop", run, "--no-wait")
+    eventually(lambda: over(run), within_s=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words", "code"),
+    [
+        ("run nowhere.yaml --local --yes", "no file nowhere.yaml", 3),
+        ("run {work} --yes", "--local carries the plan out", 2),
+        ("run {work} --nodes 2 --yes", "go with --local", 2),
+        ("run {work} --local", "add --yes", 2),
+        ("run {work} --local --yes --tag x", "NAME=VALUE", 2),
+        ("show nothing", "no run 'nothing'", 3),
+        ("logs nothing", "no run 'nothing'", 3),
+        ("stop nothing", "no run 'nothing'", 3),
+        ("interrupt nothing", "no run 'nothing'", 3),
+        ("watch nothing", "no run 'nothing'", 3),
+    ],
+)
+def test_misuse(home: Path, tmp_path: Path, arguments: str, words: str, code: int) -> None:
+    work = folder(tmp_path, 1) / "work.yaml"
+    assert words in tradewind(*arguments.format(work=work).split(), check=code)
+
+
+def test_a_workload_without_a_command(home: Path, tmp_path: Path) -> None:
+    path = tmp_path / "work.yaml"
+    path.write_text("name: count\nwork: {hours: 1, on: 1xA100-80GB}\n")
+    assert "what to run" in tradewind("run", str(path), "--local", "--yes", check=2)
+    assert runs_store.run_ids(stores.open()) == []
+
+
+def test_ticks_move_a_run_forward(home: Path, tmp_path: Path) -> None:
+    """As cron does: each is a process of its own."""
+    place = folder(tmp_path, 5)
+    from tradewind.cli import run as command
+
+    work = command._planned(place / "work.yaml")
+    spec = command._spec(*work, local=True, nodes=None, project="", tags=())
+    run = command.submit(stores.open(), spec, place)
+    eventually(lambda: bool(tradewind("tick")) and over(run), within_s=90)
+    assert json.loads(tradewind("tick", "--json"))["troubles"] == {}
