@@ -32,6 +32,7 @@ def test_a_plan_becomes_ways_with_its_speed_and_prices() -> None:
         best, wanted, NOW, others=plans.plans[1:], facts=lambda name: facts, project="p"
     )
     assert spec.work == 1000.0
+    assert (spec.predicted_cost, spec.predicted_hours) == (best.cost, best.hours)
     assert [way.market for way in spec.ways[: len(best.markets)]] == list(best.markets)
     for way in spec.ways[: len(best.markets)]:
         assert way.price == best.price_hour[way.market]

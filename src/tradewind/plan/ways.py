@@ -56,6 +56,8 @@ def spec(
         project=project,
         user=user,
         tags=tags or {},
+        predicted_cost=plan.cost,
+        predicted_hours=plan.hours,
     )
 
 
