@@ -263,7 +263,7 @@ def test_a_process_whose_first_thread_has_ended_is_killed_too(home: Path) -> Non
     (machine,) = bought(provider)
     pid = pid_in(folder(home, machine) / "headless")
     provider.terminate([machine.machine_id])
-    eventually(lambda: not exists(pid))
+    assert eventually(lambda: not exists(pid))
 
 
 def _runs(pid: int) -> bool:
@@ -307,7 +307,7 @@ def test_a_pid_that_is_anothers_by_now_is_let_alone(home: Path) -> None:
     eventually(lambda: not exists(host["pid"]))
     path = folder(home, machine) / "host.json"
     path.write_text(path.read_text().replace(str(host["pid"]), str(os.getpid())))
-    ended(provider, machine)  # and we are still here
+    assert ended(provider, machine)  # and we are still here
 
 
 def test_lists_and_terminations_at_once_while_hosts_die(home: Path) -> None:
@@ -450,7 +450,7 @@ def test_a_notice_written_by_hand(home: Path) -> None:
     path = folder(home, machine) / "notice.json"
     path.write_text('{"taken_at')
     path.write_text('{"taken_at_s": 5}')
-    ended(provider, machine)
+    assert ended(provider, machine)
 
 
 def test_chaos_takes_spot_machines_with_notice_and_no_others(home: Path) -> None:
