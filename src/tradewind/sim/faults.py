@@ -50,9 +50,10 @@ class Simulation:
             SimController(world, scenario, self.store, self.cloud, self.referee, make, number)
             for number in range(scenario.controllers)
         ]
-        self._user, self._canceller = (
+        # One thing at a time each, as processes of their own.
+        self._user, self._canceller, self._resumer = (
             SimController(world, scenario, self.store, self.cloud, self.referee, make, 2)
-            for _ in range(2)
+            for _ in range(3)
         )
 
     def run(self) -> None:
@@ -98,7 +99,7 @@ class Simulation:
         until = spec.deadline_s and self.world.now + 3600.0
         self.world.later(
             30,
-            lambda: self._canceller.begin(
+            lambda: self._resumer.begin(
                 lambda c: c.resume(RUN, _WHY, budget=budget, deadline_s=until), self._resume
             ),
         )
