@@ -73,3 +73,16 @@ def test_measured_on_something_unheard_of() -> None:
     )
     with pytest.raises(NotFound, match="B4000"):
         tradewind.plan(wanted, now=NOW)
+
+
+def test_moving_data_to_a_place_is_part_of_starting_there() -> None:
+    far = tradewind.Data(
+        uri="s3://b/x", size_bytes=2_000_000_000_000, provider="aws", region="us-east-1"
+    )
+    wanted = replace(work(providers=("gcp",)), data=far)
+    plans = tradewind.plan(wanted, now=NOW)
+    moved = [plan for plan in plans.front if plan.costs.get("egress")]
+    assert moved
+    for plan in moved:
+        spec = ways.spec(plan, wanted, NOW)
+        assert {way.start_cost for way in spec.ways} == {plan.costs["egress"]}

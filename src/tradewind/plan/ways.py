@@ -74,7 +74,7 @@ def _ways(plan: Plan, work: float, facts: Facts) -> list[Way]:
             price=plan.price_hour[market],
             rate=work / (plan.work_hours * 3600),
             start_s=plan.startup_hours * 3600,
-            start_cost=0,
+            start_cost=plan.costs.get("egress", 0),
             facts=facts,
             layout=plan.layout,
         )
