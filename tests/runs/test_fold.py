@@ -49,7 +49,6 @@ def check(state: RunState) -> None:
     assert state.phase in PHASES
     assert (state.leg is not None) == (state.phase == "active")
     assert bool(state.outcome) == (state.phase in ("ended", "closed"))
-    assert state.live == (state.phase != "closed")
     assert list(state.requests) == list(range(1, len(state.requests) + 1))
     assert all(rented.machine.leg in state.requests for rented in state.machines.values())
     assert all(1 <= at <= state.number for at in state.doubts.values())

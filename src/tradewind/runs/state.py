@@ -99,10 +99,6 @@ class RunState(Struct):
         return new
 
     @property
-    def live(self) -> bool:
-        return self.phase not in ("", "closed")
-
-    @property
     def claimed(self) -> tuple[str, ...]:
         """The machines that the present leg uses."""
         return self.leg.machines if self.leg else ()
