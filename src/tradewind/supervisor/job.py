@@ -13,6 +13,7 @@ be called at any time, and again.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -293,8 +294,11 @@ class Work:
         users = given.get("env", {})
         if not isinstance(users, dict):
             raise BadFile(f"the job's env is {users!r} and no table of names and values")
+        # `python` is the one that has Tradewind, as where the run was submitted.
+        folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         return {
             **os.environ,
+            "PATH": os.pathsep.join(folders),
             "PYTHONUNBUFFERED": "1",
             **{str(name): str(value) for name, value in users.items()},
             "TRADEWIND_RUN": boot.run_id,
