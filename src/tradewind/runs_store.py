@@ -69,6 +69,11 @@ def find(ids: Sequence[str], name: str) -> str:
     raise NotFound(f"there is no run {name!r}", hint=hint, choices=close)
 
 
+def named(store: Store, name: str) -> str:
+    """The same among all runs of a store."""
+    return find(run_ids(store), name)
+
+
 def load(store: Store, run_id: str) -> Loaded:
     """BadFile where its journal is damaged. One that has not begun yet has no commits."""
     commits = journal.read(store, run_id)

@@ -19,7 +19,7 @@ def command(run: str, notice: str, store_url: str | None) -> None:
     from tradewind.units import parse_duration
 
     opened = stores.open(store_url)
-    run_id = runs_store.find(runs_store.run_ids(opened), run)
+    run_id = runs_store.named(opened, run)
     leg = runs_store.load(opened, run_id).state.leg
     if leg is None or not leg.machines:
         raise InvalidValue(f"{run_id} has no machines now", hint=f"tradewind show {run_id}")

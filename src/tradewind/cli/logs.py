@@ -28,7 +28,7 @@ def command(run: str, follow: bool, leg: int | None, rank: int, store_url: str |
     from tradewind import store as stores
 
     opened = stores.open(store_url)
-    run_id = runs_store.find(runs_store.run_ids(opened), run)
+    run_id = runs_store.named(opened, run)
     state = runs_store.load(opened, run_id).state
     if leg is not None and leg not in state.requests:
         raise NotFound(f"{run_id} has no leg {leg}", hint=f"it has had {len(state.requests)}")

@@ -25,7 +25,7 @@ def command(
     from tradewind.units import parse_duration, parse_money
 
     opened = stores.open(store_url)
-    run_id = runs_store.find(runs_store.run_ids(opened), run)
+    run_id = runs_store.named(opened, run)
     money = None if budget is None else parse_money(budget)
     until = None if deadline is None else clock.now().timestamp() + parse_duration(deadline)
     controller = fleet.loop(opened).controller
@@ -33,7 +33,7 @@ def command(
     if not steps.run(resuming, performer(opened, {})):
         state = runs_store.load(opened, run_id).state
         if state.phase == "closed":
-            words = runview.OUTCOMES.get(state.outcome, state.outcome)
+            words = runview.outcome(state)
             raise InvalidValue(f"{run_id} cannot be resumed: {words}", hint="submit it anew")
         raise InvalidValue(
             f"{run_id} is not over yet", hint=f"tradewind watch {run_id}, or stop it first"

@@ -93,11 +93,15 @@ def cost(loaded: Loaded) -> int:
     return cost_of(loaded.run_id, loaded.events, now=now).micros
 
 
+def outcome(state: RunState) -> str:
+    """How it ended, in words."""
+    return OUTCOMES.get(state.outcome, state.outcome)
+
+
 def ending(loaded: Loaded) -> str:
     state = loaded.state
     legs = len({rented.machine.leg for rented in state.machines.values()})
-    words = OUTCOMES.get(state.outcome, state.outcome)
-    return f"{words}; {legs} leg{'s' if legs != 1 else ''}, {format_money(cost(loaded))}"
+    return f"{outcome(state)}; {legs} leg{'s' if legs != 1 else ''}, {format_money(cost(loaded))}"
 
 
 def _indented(text: str) -> str:

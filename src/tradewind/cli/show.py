@@ -30,7 +30,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
     from tradewind.cli import ps, runview
 
     opened = stores.open(store_url)
-    run_id = runs_store.find(runs_store.run_ids(opened), run)
+    run_id = runs_store.named(opened, run)
     loaded = runs_store.load(opened, run_id)
     legs = _legs(loaded.commits)
     if as_json:

@@ -17,12 +17,12 @@ def command(run: str, store_url: str | None, no_wait: bool) -> None:
     from tradewind.controller.drive import performer
 
     opened = stores.open(store_url)
-    run_id = runs_store.find(runs_store.run_ids(opened), run)
+    run_id = runs_store.named(opened, run)
     controller = fleet.loop(opened).controller
     cancelling = controller.cancel(run_id, "its user asked for it")
     if not steps.run(cancelling, performer(opened, {})):
         state = runs_store.load(opened, run_id).state
-        words = runview.OUTCOMES.get(state.outcome, state.outcome)
+        words = runview.outcome(state)
         click.echo(f"{run_id} is over already: {words}")
     elif no_wait:
         click.echo(f"{run_id} was asked to stop")

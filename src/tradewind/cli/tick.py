@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tradewind import clock
 from tradewind.cli import render
 
 
@@ -29,7 +30,8 @@ def command(store_url: str | None, as_json: bool) -> None:
         )
     else:
         for name, memory in loop.controller.memory.runs.items():
-            click.echo(f"{name}  {runview.status(memory.state, memory.pulses, 0.0)}")
+            now = clock.now().timestamp()
+            click.echo(f"{name}  {runview.status(memory.state, memory.pulses, now)}")
         if not runs:
             click.echo("no runs are going on")
     if troubles:

@@ -20,7 +20,7 @@ def command(run: str | None, store_url: str | None) -> None:
 
     opened = stores.open(store_url)
     if run is not None:
-        run_id = runs_store.find(runs_store.run_ids(opened), run)
+        run_id = runs_store.named(opened, run)
         if follow.until_over(opened, run_id) != "succeeded":
             raise click.exceptions.Exit(1)
         return
