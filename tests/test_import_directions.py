@@ -37,7 +37,9 @@ MAY = {
     "runs_store": BASE | {"model", "store", "journal", "runs"},
     "budgetfile": BASE | {"ledger"},
     "providers": BASE | {"model"},
-    "controller": BASE | {"model", "store", "journal", "policy", "runs", "providers"},
+    "controller": BASE
+    | {"model", "store", "journal", "policy", "runs", "providers"}
+    | {"ledger", "budgetfile", "runs_store"},
     "supervisor": BASE | {"model", "store", "journal"},
     "sim": BASE
     | {"model", "store", "journal", "policy", "runs", "ledger", "providers"}

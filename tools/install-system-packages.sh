@@ -3,6 +3,7 @@
 set -eu
 needed=''
 command -v chromium >/dev/null || needed="$needed chromium"
+command -v cc >/dev/null || needed="$needed gcc libc6-dev"
 command -v tmux >/dev/null || needed="$needed tmux"
 command -v azurite-blob >/dev/null || command -v npm >/dev/null || needed="$needed npm"
 [ "$(id -u)" = 0 ] && root='' || root='sudo'

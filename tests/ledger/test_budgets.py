@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.ledger.making import HOUR_S, NOON_S, moment, names, postings_of, run_cost, run_costs
@@ -13,7 +12,7 @@ from tradewind.ledger.budgets import (
     Budget,
     Budgets,
     Standing,
-    allowed,
+    cap,
     left_for,
     standing,
     standings,
@@ -144,40 +143,15 @@ def test_what_is_left_for_a_run() -> None:
     assert left_for("me", spec, others, warn, NOON_S) is None
 
 
-@pytest.mark.parametrize(
-    ("budget", "exposed", "expected"),
-    [
-        (None, 0, 64 * USD),
-        (None, 20 * USD, 44 * USD),
-        (30 * USD, 20 * USD, 10 * USD),
-        (90 * USD, 20 * USD, 44 * USD),
-        (None, 70 * USD, 0),
-    ],
-)
-def test_a_run_may_spend_what_both_budgets_leave(
-    budget: int | None, exposed: int, expected: int
-) -> None:
-    spec = replace(SPEC, project="nlp", budget=budget)
+def test_a_run_may_come_to_what_others_leave() -> None:
+    spec = replace(SPEC, project="nlp")
     others = postings_of(nlp(10, "other"))
-    assert allowed("me", spec, exposed, others, NLP, NOON_S) == expected
-
-
-def test_without_budgets_nothing_is_limited() -> None:
-    assert allowed("me", SPEC, 5, [], Budgets(), NOON_S) is None
-    assert allowed("me", replace(SPEC, budget=7), 5, [], Budgets(), NOON_S) == 2
+    assert cap("me", spec, others, NLP, NOON_S) == 64 * USD
+    assert cap("me", spec, [], Budgets(), NOON_S) is None
 
 
 def test_what_a_run_spent_before_is_not_this_month_s() -> None:
     spec = replace(SPEC, project="nlp")
     mine = nlp(10, "me", start="2026-10-31T18:00")  # 6 hours of them in October
-    assert allowed("me", spec, mine.micros, mine.postings, NLP, NOON_S) == 100 * USD - 4 * 3_600_000
-
-
-@given(st.integers(0, 200 * USD), st.integers(0, 200 * USD))
-def test_more_exposed_never_means_more_allowed(one: int, more: int) -> None:
-    spec = replace(SPEC, project="nlp", budget=50 * USD)
-    first = allowed("me", spec, one, [], NLP, NOON_S)
-    second = allowed("me", spec, one + more, [], NLP, NOON_S)
-    assert first is not None
-    assert second is not None
-    assert 0 <= second <= first <= 50 * USD
+    most = cap("me", spec, mine.postings, NLP, NOON_S)
+    assert most == 100 * USD + 6 * 3_600_000

@@ -45,6 +45,7 @@ from tradewind.model.event import (
     MachinesFound,
     Progress,
     Submitted,
+    Warned,
 )
 from tradewind.model.run import Heartbeat, Way
 from tradewind.model.timing import DRAIN_S, GRACE_S, LOST_S
@@ -58,6 +59,8 @@ PAIR = replace(WAY, nodes=2)
 CANCEL = CancelAsked(reason="the user asked for it")
 RESERVE = 1_560_000
 """Of one machine: 600 s to boot, 900 s unattended and 60 s of lead, at 1,000 a second."""
+
+HALF = Warned(about="budget", level=50, reason="half of it is spent")
 
 
 def answer(
@@ -667,11 +670,11 @@ def test_nothing_is_bought_on_a_sum_that_may_be_wrong() -> None:
 def test_out_of_budget_only_when_it_is_sure() -> None:
     """4,000 s of a machine may be paid; one has been billed for 2,000 s, and lives."""
     said = Forecast(late=False, over_budget=True, finish_s=NOW, cost=0, reason="r")
-    alive = running(said, over(), budget=4_000_000)
+    alive = running(said, HALF, over(), budget=4_000_000)
     later = a_seen(a_machine(), ago_s=60.0, clock_s=CLOUD_S + 2000)
     (terminate,) = answer(alive, later)
     assert isinstance(terminate, Terminate)  # and no end of the run: it may come to less
-    dear = running(said, over(), ended(seconds=2500), budget=4_000_000)
+    dear = running(said, HALF, over(), ended(seconds=2500), budget=4_000_000)
     end = one(dear, a_seen(ago_s=60.0))
     assert isinstance(end, Ended)
     assert end.outcome == "out_of_budget"
@@ -680,7 +683,7 @@ def test_out_of_budget_only_when_it_is_sure() -> None:
 
 def test_a_machine_reported_as_ended_may_live_on_for_a_while() -> None:
     said = Forecast(late=False, over_budget=True, finish_s=NOW, cost=0, reason="r")
-    state = running(said, over(), ended(seconds=2200), budget=4_000_000)
+    state = running(said, HALF, over(), ended(seconds=2200), budget=4_000_000)
     assert events(state, a_seen(ago_s=419.0)) == []
     event = one(state, a_seen(ago_s=420.0))
     assert isinstance(event, LegRequested)

@@ -151,6 +151,9 @@ EVENTS: dict[type, st.SearchStrategy[Event]] = {
         cost=st.integers(0, 10**9),
         reason=_words,
     ),
+    events.Warned: st.builds(
+        events.Warned, about=_words, level=st.integers(0, 10**9), reason=_words
+    ),
     events.CancelAsked: st.builds(events.CancelAsked, reason=_words),
     events.Ended: st.builds(
         events.Ended, outcome=st.sampled_from(("succeeded", "failed")), reason=_words

@@ -11,8 +11,9 @@ from tradewind.controller.controller import Sight
 from tradewind.controller.memory import RunMemory
 from tradewind.errors import SourceFailed
 from tradewind.model.action import Action, Launch, Terminate
-from tradewind.model.event import Event, Forecast, LegRequested, MachinesFound
+from tradewind.model.event import Event, Forecast, LegDraining, LegRequested, MachinesFound
 from tradewind.providers.base import LaunchMachines
+from tradewind.runs.seen import Month
 from tradewind.runs.state import RunState
 from tradewind.steps import Steps
 from tradewind.store.steps import Delete
@@ -32,8 +33,10 @@ class ActsBeforeRecording(Controller):
 class SkipsTheListing(Controller):
     """Buys whatever is recorded and has no answer, without looking whether it was bought."""
 
-    def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
-        actions = super()._decide(memory, sight, wrote)
+    def _decide(
+        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+    ) -> list[Action]:
+        actions = super()._decide(memory, sight, wrote, month)
         leg = memory.state.leg
         waits = leg and leg.state == "requested" and not leg.machines
         if not actions and leg and waits:
@@ -70,14 +73,16 @@ class ReusesTheToken(Controller):
 class TrustsAForeignClock(Controller):
     """Takes a heartbeat's age from the machine's uptime and the provider's launch time."""
 
-    def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
+    def _decide(
+        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+    ) -> list[Action]:
         for name in memory.state.claimed:
             pulse = memory.pulses.get(name)
             if pulse and pulse.beat:
                 launched = memory.state.machines[name].machine.launched_s
                 sent = launched + pulse.beat.uptime_s
                 pulse.looked, pulse.changed = self._clock(), sent
-        return super()._decide(memory, sight, wrote)
+        return super()._decide(memory, sight, wrote, month)
 
 
 class PrunesTheJournal(Controller):
@@ -106,3 +111,31 @@ class SpendsFreely(Controller):
                 event = replace(event, request=replace(event.request, hard_stop_s=604_800))
             generous.append(event)
         return (yield from super()._record(memory, generous))
+
+
+class ForgetsTheMonth(Controller):
+    """Never asks what the project has left."""
+
+    def _decide(
+        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+    ) -> list[Action]:
+        return super()._decide(memory, sight, wrote, None)
+
+
+class CountsNoTime(Controller):
+    """Lets machines be up for as long as it takes."""
+
+    def _decide(
+        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+    ) -> list[Action]:
+        if memory.state.spec:
+            memory.state.spec = replace(memory.state.spec, max_duration_s=None)
+        return super()._decide(memory, sight, wrote, month)
+
+
+class NeverCallsItIdle(Controller):
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        kept = [e for e in events if not (isinstance(e, LegDraining) and e.cause == "idle")]
+        if not kept:
+            return False
+        return (yield from super()._record(memory, kept))

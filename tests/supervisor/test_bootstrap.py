@@ -63,14 +63,14 @@ def test_the_same_environment_makes_the_same_kit(made: bytes) -> None:
     assert kit.build("file:///elsewhere") == made
     with tarfile.open(fileobj=io.BytesIO(made)) as tar:
         names = tar.getnames()
-        assert [name.split("-")[0] for name in names] == ["msgspec", "tradewind"]
-        own = tar.extractfile(names[1])
+        assert [name.split("-")[0] for name in names] == ["msgspec", "nvidia_ml_py", "tradewind"]
+        own = tar.extractfile(names[2])
         assert own is not None
         with zipfile.ZipFile(io.BytesIO(own.read())) as wheel:
             files = wheel.namelist()
     assert "tradewind/supervisor/__main__.py" in files
     assert not any("catalog/data" in name or name.endswith(".pyc") for name in files)
-    assert kit.needed("s3://bucket/x") == ("msgspec", "obstore")
+    assert kit.needed("s3://bucket/x") == ("msgspec", "nvidia-ml-py", "obstore")
 
 
 def test_a_kit_is_published_once(made: bytes) -> None:

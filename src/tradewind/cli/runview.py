@@ -20,6 +20,8 @@ OUTCOMES = {
     "cancelled": "stopped by its user",
     "out_of_budget": "stopped: its budget is spent",
     "too_late": "stopped: its deadline has passed",
+    "too_long": "stopped: its machines were up for as long as they may be",
+    "idle": "stopped: it did nothing",
     "abandoned": "never submitted",
 }
 
@@ -48,6 +50,8 @@ def event_words(event: events.Event) -> str:
             )
         case events.Forecast():
             return f"forecast: {event.reason}"
+        case events.Warned():
+            return f"note: {event.reason}"
         case events.CancelAsked():
             return f"stop asked for: {event.reason}"
         case events.Ended():

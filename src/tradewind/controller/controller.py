@@ -17,6 +17,7 @@ from contextlib import suppress
 
 from tradewind import journal
 from tradewind.controller.memory import Memory, RunMemory
+from tradewind.controller.purse import AskMonth
 from tradewind.errors import InvalidValue, SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
@@ -35,7 +36,7 @@ from tradewind.policy.base import Policy
 from tradewind.providers.base import LaunchMachines, ListMachines, Refused, TerminateMachines
 from tradewind.runs.decide import decide
 from tradewind.runs.fold import fold
-from tradewind.runs.seen import Seen
+from tradewind.runs.seen import Month, Seen
 from tradewind.runs.state import RunState
 from tradewind.steps import Steps
 from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter
@@ -78,6 +79,8 @@ class Controller:
         self._providers = tuple(providers)
         self._clock, self._watch = clock, watch
         self._offers, self._policy = offers, policy
+        self.asks_month = False
+        """Whether projects have budgets."""
         self.memory = Memory()
 
     def submit(self, run_id: str, spec: Spec) -> Steps[bool]:
@@ -148,8 +151,12 @@ class Controller:
             yield from self._read(memory)
         yield from self._feel(memory)
         wrote: frozenset[int] = frozenset()
+        month, asked = None, None
         for _ in range(_ROUNDS):
-            actions = self._decide(memory, sight, wrote)
+            buying = memory.state.phase == "waiting"
+            if self.asks_month and memory.state.spec and (asked is None or (buying and not asked)):
+                month, asked = (yield AskMonth(run_id, memory.state.spec, buying)), buying
+            actions = self._decide(memory, sight, wrote, month)
             events = [action.event for action in actions if isinstance(action, Record)]
             if not events:
                 yield from self._perform(memory, actions)
@@ -170,7 +177,9 @@ class Controller:
                 troubles.append((run_id, error))
         return troubles
 
-    def _decide(self, memory: RunMemory, sight: Sight, wrote: frozenset[int]) -> list[Action]:
+    def _decide(
+        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+    ) -> list[Action]:
         # Nothing is judged by time that passed after we looked: we may have been stopped since.
         looked, state = sight.at, memory.state
         beats = {}
@@ -203,6 +212,7 @@ class Controller:
             unlisted_s=unlisted_s,
             wrote=wrote,
             marked=any(life <= state.life for life in sight.marked.get(memory.run_id, ())),
+            month=month,
         )
         ways: Sequence[Way] = self._offers(state)
         if not ways and state.spec:

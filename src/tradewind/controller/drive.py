@@ -18,6 +18,7 @@ from typing import Any
 
 from tradewind import steps
 from tradewind.controller.controller import Controller
+from tradewind.controller.purse import AskMonth, Purse
 from tradewind.errors import TradewindError
 from tradewind.providers.base import LaunchMachines, ListMachines, Provider, TerminateMachines
 from tradewind.store import steps as store_steps
@@ -27,7 +28,9 @@ WORKERS = 256
 """Twice as many are no faster on two cores, half as many slower: docs/benchmarks.md has figures."""
 
 
-def performer(store: Store, providers: Mapping[str, Provider]) -> Callable[[Any], Any]:
+def performer(
+    store: Store, providers: Mapping[str, Provider], purse: Purse | None = None
+) -> Callable[[Any], Any]:
     """Does one step of a controller on these, at once."""
     in_store = store_steps.performer(store)
 
@@ -43,6 +46,9 @@ def performer(store: Store, providers: Mapping[str, Provider]) -> Callable[[Any]
         TerminateMachines: terminate,
     }
 
+    if purse is not None:
+        doers[AskMonth] = purse.month
+
     def perform(step: Any) -> Any:
         return doers.get(type(step), in_store)(step)
 
@@ -50,9 +56,14 @@ def performer(store: Store, providers: Mapping[str, Provider]) -> Callable[[Any]
 
 
 def whole_pass(
-    controller: Controller, perform: Callable[[Any], Any], *, workers: int = WORKERS
+    controller: Controller,
+    perform: Callable[[Any], Any],
+    *,
+    workers: int = WORKERS,
+    done: Callable[[], None] = lambda: None,
 ) -> list[tuple[str, TradewindError]]:
-    """What went wrong with which provider or run, in the order of the look."""
+    """What went wrong with which provider or run, in the order of the look. `done` is called after
+    each tick, on its thread."""
     sight = steps.run(controller.look(), perform)
     left = deque(sight.runs)  # whose ends may be taken by several threads at once
     troubles: dict[str, TradewindError] = {}
@@ -69,13 +80,15 @@ def whole_pass(
                 troubles[run_id] = error
             except Exception as error:
                 troubles[run_id] = _bug(run_id, error)
+            finally:
+                done()
 
     many = min(workers, len(sight.runs))
     if many:
         with ThreadPoolExecutor(many, thread_name_prefix="tick") as pool:
             try:
-                for done in [pool.submit(work) for _ in range(many)]:
-                    done.result()
+                for worker in [pool.submit(work) for _ in range(many)]:
+                    worker.result()
             finally:
                 left.clear()  # interrupted: the ticks that have begun end, and no other begins
     found = [(run_id, troubles[run_id]) for run_id in sight.runs if run_id in troubles]

@@ -17,6 +17,7 @@ from msgspec import DecodeError, Struct, json
 from tradewind import clock
 from tradewind.controller import drive, persist
 from tradewind.controller.controller import Controller
+from tradewind.controller.purse import Purse
 from tradewind.errors import NotFound, TradewindError
 from tradewind.providers.base import Provider
 from tradewind.store.base import Store
@@ -40,7 +41,8 @@ class Loop:
     ) -> None:
         self.store, self.pass_s = store, pass_s
         self._path = persist.place(home, store.url)
-        self._perform = drive.performer(store, providers)
+        self._purse = Purse(store)
+        self._perform = drive.performer(store, providers, self._purse)
         self.controller = Controller(
             clock.new_id("ctl"), tuple(providers), clock=_wall, watch=clock.epoch
         )
@@ -50,7 +52,8 @@ class Loop:
 
     def tick(self) -> Troubles:
         """One pass; what went wrong with which run."""
-        troubles = drive.whole_pass(self.controller, self._perform)
+        self.controller.asks_month = self._purse.open()
+        troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
         persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())
         return troubles
 

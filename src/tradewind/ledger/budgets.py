@@ -1,7 +1,7 @@
 """Budgets of projects, by the month (UTC's), and what may still be spent.
 
-A budget with `stop` limits what is bought: before each launch, `allowed` says the most that the run
-may still spend. It counts what every run of the project has spent this month, and what machines
+A budget with `stop` limits what is bought: before each launch, `cap` says the most that the run may
+come to. It counts what every run of the project has spent this month, and what machines
 that are up elsewhere can still come to until they shut themselves down; so runs that know nothing
 of each other do not spend the same money twice, unless they buy in the same instant. While that
 leaves too little, but what is spent leaves enough, a run should wait rather than end. A budget with
@@ -137,28 +137,18 @@ def left_for(
     return max(budget.month - sum(_in_month(others, now_s)), 0)
 
 
-def allowed(
-    run_id: str,
-    spec: Spec,
-    exposed: int,
-    postings: Iterable[Posting],
-    budgets: Budgets,
-    now_s: int,
+def cap(
+    run_id: str, spec: Spec, postings: Iterable[Posting], budgets: Budgets, now_s: int
 ) -> int | None:
-    """The most that a run may still spend, by its own budget and by its project's month; None: no
-    limit. To be asked before each launch.
-
-    `exposed` is the most that what the run has bought so far can come to (runs.money.exposed);
-    `postings` are all runs' of the project, its own among them."""
+    """The most that a run may come to, in all its months, so that its project's is kept; None: no
+    limit. `postings` are all runs', its own among them."""
     posted = list(postings)
-    limits = [] if spec.budget is None else [spec.budget - exposed]
     month = left_for(run_id, spec, posted, budgets, now_s)
-    if month is not None:
-        # What it spent in earlier months is in `exposed`, and not this month's.
-        start = month_start(now_s)
-        mine = (between(p, None, start) for p in posted if p.run_id == run_id)
-        limits.append(month - exposed + sum(part.micros for part in mine if part))
-    return max(min(limits), 0) if limits else None
+    if month is None:
+        return None
+    start = month_start(now_s)
+    earlier = (between(p, None, start) for p in posted if p.run_id == run_id)
+    return month + sum(part.micros for part in earlier if part)
 
 
 def _in_month(postings: Iterable[Posting], now_s: int) -> tuple[int, int]:

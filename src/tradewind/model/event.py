@@ -122,13 +122,22 @@ class Forecast(_Event, frozen=True, kw_only=True, tag="forecast"):
     reason: str
 
 
+class Warned(_Event, frozen=True, kw_only=True, tag="warned"):
+    """Something that its user should know, said once for each level."""
+
+    about: str
+    """budget, month (of the project's), waiting, idle, stalled"""
+    level: int
+    reason: str
+
+
 class CancelAsked(_Event, frozen=True, kw_only=True, tag="cancel_asked"):
     reason: str
 
 
 class Ended(_Event, frozen=True, kw_only=True, tag="ended"):
     outcome: str
-    """succeeded, failed, cancelled, out_of_budget, too_late"""
+    """succeeded, failed, cancelled, out_of_budget, too_late, too_long, idle"""
     reason: str
 
 
@@ -150,8 +159,8 @@ class Resumed(_Event, frozen=True, kw_only=True, tag="resumed"):
 
 Event = (
     Submitted | Abandoned | LegRequested | MachinesFound | LaunchRefused | LaunchUnknown | LegUp
-    | Progress | LegDraining | LegOver | MachineEnded | MachineBack | Forecast | CancelAsked
-    | Ended | Closed | Resumed
+    | Progress | LegDraining | LegOver | MachineEnded | MachineBack | Forecast | Warned
+    | CancelAsked | Ended | Closed | Resumed
 )  # fmt: skip
 
 

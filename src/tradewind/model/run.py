@@ -103,6 +103,12 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Micro-dollars, for everything."""
     tries: int = 3
     """How often the job may fail by itself without getting further."""
+    max_duration_s: int | None = None
+    """How long its machines may be up, one leg after another; waiting for some does not count."""
+    idle_s: int | None = None
+    """A job that does nothing for so long is reported."""
+    idle_stop: bool = False
+    """And stopped."""
     checkpoint_every_s: int = 600
     checkpoint_bytes: int = 0
     data: str = ""
@@ -179,3 +185,7 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The last lines of the job's log."""
     notice: bool = False
     reason: str = ""
+    stalled_s: float = 0.0
+    """For how long a job that counts its steps has made none."""
+    idle_s: float = 0.0
+    """For how long it has made none, and no use of its machine either."""

@@ -34,6 +34,8 @@ STACKS = (
     "megatron", "nemo", "deepspeed", "nanotron", "torchtitan", "fsdp-eager", "fsdp-compile", "ddp",
     "maxtext", "xla-gpu", "xla-tpu",
 )  # fmt: skip
+REPORT, STOP = "report", "stop"
+ON_IDLE = (REPORT, STOP)
 OPTIMIZERS = (
     "adamw", "adam", "adamw-8bit", "adafactor", "lamb", "lion", "muon", "sgd", "sgd-momentum",
 )  # fmt: skip
@@ -350,6 +352,8 @@ class Limits:
     budget: Micros | None = None
     confidence: float = 0.8
     """The chance of meeting the deadline that is wanted."""
+    hard: bool = False
+    """Past the deadline the work is worth nothing: stop."""
     providers: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None
     regions: tuple[str, ...] | None = None
@@ -395,6 +399,10 @@ class Limits:
         if isinstance(within, int) and within > 100 * 366 * 86_400:
             yield Fault("deadline", "it is more than a hundred years away")
         yield from checks.whole(values, "budget")
+        yield from checks.flag(values, "hard")
+        dated = values.get("within_s") is not None or deadline is not None or "deadline" in wrong
+        if values.get("hard") and not dated:
+            yield Fault("hard", "what is hard? deadline is missing", "deadline: 48h")
         confidence = values.get("confidence")
         if confidence is not None and not (isinstance(confidence, float) and 0 < confidence < 1):
             yield Fault("confidence", f"{checks.shown(confidence)} is not between 0 % and 100 %")
@@ -418,6 +426,11 @@ class Job:
     setup: str | None = None
     setup_s: int | None = None
     """How long setting up takes, from a machine that has booted to the first step."""
+    max_duration_s: int | None = None
+    """How long its machines may be up, one leg after another."""
+    idle_s: int = 1800
+    """A job that makes no step and uses nothing for so long is idle."""
+    on_idle: str = REPORT
 
     def __post_init__(self) -> None:
         checks.raise_any("run", self.faults(_values(self)))
@@ -428,6 +441,9 @@ class Job:
             yield Fault("command", "it is missing: what is to be run?", "command: python train.py")
         yield from checks.text(values, "command", "setup", most=100_000)
         yield from checks.whole(values, "setup_s", field="setup_time")
+        yield from checks.whole(values, "max_duration_s", field="max_duration")
+        yield from checks.whole(values, "idle_s", field="idle")
+        yield from checks.choice(values, "on_idle", ON_IDLE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.errors import InvalidValue
 from tradewind.model.run import Facts, Spec, Way
+from tradewind.model.workload import STOP
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -46,7 +47,11 @@ def spec(
         work=work,
         ways=ways,
         deadline_s=deadline.timestamp() if deadline else None,
+        hard=workload.limits.hard,
         budget=workload.limits.budget,
+        max_duration_s=workload.run.max_duration_s,
+        idle_s=workload.run.idle_s,
+        idle_stop=workload.run.on_idle == STOP,
         checkpoint_every_s=plan.checkpoint_every_s,
         checkpoint_bytes=plan.checkpoint_bytes,
         data=workload.data.uri if workload.data else "",

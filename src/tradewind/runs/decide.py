@@ -31,6 +31,7 @@ from tradewind.runs.leg import during
 from tradewind.runs.next import after
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
+from tradewind.runs.warn import warnings
 
 
 def decide(
@@ -50,6 +51,8 @@ def decide(
             records = after(state, state.spec, seen, ways, now, policy)
         elif state.phase == "ended":
             records = _closing(state, seen)
+        if not records and state.phase in ("waiting", "active"):
+            records = warnings(state, state.spec, seen)
     elif not records and not state.phase and seen.marked and seen.known_s(0) >= GRACE_S:
         # Not just forgotten: were it still submitted after all, nobody would look at it.
         why = f"it was begun and not submitted for {GRACE_S} s"

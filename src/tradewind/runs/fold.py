@@ -146,6 +146,11 @@ def _forecast(state: RunState, event: events.Forecast) -> None:
     state.announced_late, state.announced_over = event.late, event.over_budget
 
 
+def _warned(state: RunState, event: events.Warned) -> None:
+    _going_on(state)
+    state.warned[event.about] = event.level
+
+
 def _cancel(state: RunState, event: events.CancelAsked) -> None:
     _going_on(state)
     state.cancelled = event.reason
@@ -174,6 +179,8 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
     state.failures = state.barren = state.troubles = 0
     state.refusals = {}  # its user may have raised a quota
     state.announced_late = state.announced_over = False
+    state.warned = {}
+    state.over_cause = ""
 
 
 def _phase(state: RunState, old: str, new: str) -> None:
@@ -226,6 +233,7 @@ _APPLY: dict[type, Callable[[RunState, Any], None]] = {
     events.MachineEnded: _ended_machine,
     events.MachineBack: _back,
     events.Forecast: _forecast,
+    events.Warned: _warned,
     events.CancelAsked: _cancel,
     events.Ended: _ended,
     events.Closed: _closed,

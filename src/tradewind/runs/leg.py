@@ -9,9 +9,10 @@ from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import DRAIN_S, LOST_S
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
-from tradewind.runs.money import after_draining, countable, reserve, spent
+from tradewind.runs.money import after_draining, cap, countable, reserve, spent, used_s
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
+from tradewind.units import format_hours
 
 STAY_S = 600.0
 """A leg that has just begun is not left for a better one: speeds take a while to settle."""
@@ -45,16 +46,22 @@ def during(
     return _running(state, spec, leg, seen, ways, now, policy, beats)
 
 
-def unwanted(state: RunState, spec: Spec, now: float) -> tuple[str, str] | None:
+def unwanted(state: RunState, spec: Spec, seen: Seen, now: float) -> tuple[str, str] | None:
     if state.cancelled:
         return "cancelled", state.cancelled
     if spec.hard and spec.deadline_s is not None and now >= spec.deadline_s:
         return "too_late", "the deadline has passed, and the work is worth nothing after it"
+    if spec.max_duration_s is not None:
+        up_s = used_s(state, seen)
+        if up_s >= spec.max_duration_s:
+            most = format_hours(spec.max_duration_s / 3600)
+            why = f"its machines were up for {format_hours(up_s / 3600)}, and may be for {most}"
+            return "too_long", why
     return None
 
 
 def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
-    asked = unwanted(state, spec, now)
+    asked = unwanted(state, spec, seen, now)
     if asked:
         return [LegOver(leg=leg.number, cause=asked[0], reason=asked[1], saved=state.saved)]
     facts = leg.request.way.facts
@@ -78,7 +85,7 @@ def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) ->
 def _booting(
     state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float, beats: list[Heartbeat]
 ) -> list[Event]:
-    asked = unwanted(state, spec, now)
+    asked = unwanted(state, spec, seen, now)
     if asked and any(beat.doing == "working" for beat in beats):
         return [LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
     if asked:
@@ -149,18 +156,24 @@ def _running(
     if progress:
         records.append(progress)
     records += _announced(state, spec, leg, seen, now)
-    asked = unwanted(state, spec, now)
+    asked = unwanted(state, spec, seen, now)
     if asked:
         return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
     for beat in beats:
         if beat.notice:
             why = f"the provider will take machine {beat.machine_id}"
             return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
+    idle_s = min((beat.idle_s for beat in beats), default=0.0)
+    if spec.idle_stop and spec.idle_s is not None and idle_s >= spec.idle_s:
+        why = (
+            f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
+        )
+        return [*records, LegDraining(leg=leg.number, cause="idle", reason=why)]
     if seen.known_s(leg.at) >= STAY_S and beats and beats[0].rate:
-        budget = None
-        if spec.budget is not None and countable(state, seen):
-            budget = spec.budget - spent(state, seen)
-            left = spec.budget - after_draining(state, seen, leg.request.way)
+        budget, most = None, cap(spec, seen)
+        if most is not None and countable(state, seen):
+            budget = most - spent(state, seen)
+            left = most - after_draining(state, seen, leg.request.way)
             ways = tuple(way for way in ways if reserve(way) <= left)
         choice = policy(forecast.known(state, spec, seen, ways, now, budget))
         if choice.option not in (0, None):

@@ -9,7 +9,7 @@ on until it notices that it was replaced.
 from __future__ import annotations
 
 from tradewind.model.bill import bill
-from tradewind.model.run import Way
+from tradewind.model.run import Spec, Way
 from tradewind.model.timing import (
     BEAT_S,
     DRAIN_S,
@@ -45,6 +45,23 @@ def countable(state: RunState, seen: Seen) -> bool:
     )
 
 
+def cap(spec: Spec, seen: Seen) -> int | None:
+    """The most that the run may come to, by its own budget and by its project's month; None where
+    neither limits it."""
+    limits = [spec.budget, seen.month.cap if seen.month else None]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def used_s(state: RunState, seen: Seen) -> int:
+    """For how long machines were up, one leg after another. One that is to end, and may have long
+    ended, counts when its provider has said when that was."""
+    return sum(
+        _up_s(state, seen, rented)
+        for name, rented in state.machines.items()
+        if rented.machine.rank == 0 and (rented.ended or name in state.claimed)
+    )
+
+
 def exposed(state: RunState, seen: Seen) -> int:
     """The most that what was bought so far can come to, all of its legs being over."""
     total = state.moved_cost
@@ -75,9 +92,12 @@ def after_draining(state: RunState, seen: Seen, way: Way) -> int:
     return spent(state, seen) + way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
 
 
-def hard_stop_s(way: Way, left: int | None, needed_s: float) -> int:
-    """How long machines may be up: twice what is expected, and never for more than is left."""
+def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: float) -> int:
+    """How long machines may be up: twice what is expected, and never for more than is left, of
+    money and of time. That of time is when they begin to save."""
     most = min(2 * needed_s + 3600, WEEK_S)
+    if left_s is not None:
+        most = min(most, left_s + DRAIN_S + SHUTDOWN_S + BEAT_S)
     if left is not None and way.price:
         paid_s = left * 3600 // way.price_all
         most = min(most, _SLOWEST * paid_s - 2 * way.facts.billing_lead_s)
@@ -85,9 +105,14 @@ def hard_stop_s(way: Way, left: int | None, needed_s: float) -> int:
 
 
 def _so_far(state: RunState, seen: Seen, rented: Rented) -> int:
+    way = state.requests[rented.machine.leg].way
+    return bill(way.price, _up_s(state, seen, rented), way.facts.billing_step_s)
+
+
+def _up_s(state: RunState, seen: Seen, rented: Rented) -> int:
     machine = rented.machine
-    way = state.requests[machine.leg].way
     end = machine.ended_s
     if not rented.ended or end is None:
-        end = max(seen.clocks.get(way.provider, machine.launched_s), machine.launched_s)
-    return bill(way.price, end - machine.launched_s, way.facts.billing_step_s)
+        provider = state.requests[machine.leg].way.provider
+        end = max(seen.clocks.get(provider, machine.launched_s), machine.launched_s)
+    return end - machine.launched_s

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from tradewind.model.event import Ended, Event, LegRequested
+from tradewind.model.event import Ended, Event, LegRequested, Warned
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
 from tradewind.runs.fold import LASTING
 from tradewind.runs.leg import unwanted
-from tradewind.runs.money import countable, exposed, hard_stop_s, reserve, spent
+from tradewind.runs.money import cap, countable, exposed, hard_stop_s, reserve, spent, used_s
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import RunState
-from tradewind.units import format_money
+from tradewind.units import format_hours, format_money
 
 MOST_TROUBLES = 8
 """So many legs in a row that came to nothing are not bad luck."""
 LASTING_S = 3600.0
 """Refusals for what will not change by itself are believed for so long."""
+_LEAST_S = 60.0
+"""With less than this left of `max_duration` nothing is bought any more."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 15.0, 300.0
 
 
 def after(
     state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float, policy: Policy
 ) -> list[Event]:
-    end = _end(state, spec, now)
+    end = _end(state, spec, seen, now)
     if end:
         return [end]
     if not ways:
         return []  # whoever looks can buy nothing of what it may be done on; others may
-    if spec.budget is not None and not countable(state, seen):
+    most, limited = cap(spec, seen), spec.max_duration_s is not None
+    if (most is not None or limited) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
-    left = None if spec.budget is None else spec.budget - exposed(state, seen)
+    left = None if most is None else most - exposed(state, seen)
+    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen)
     usable, why = _usable(state, seen, ways)
     affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
     question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
@@ -53,15 +57,20 @@ def after(
         run_id=state.run_id,
         leg=number,
         way=chosen.way,
-        hard_stop_s=hard_stop_s(chosen.way, left, needed_s),
+        hard_stop_s=hard_stop_s(chosen.way, left, left_s, needed_s),
     )
     return [*records, LegRequested(request=request, reason=choice.reason)]
 
 
-def _end(state: RunState, spec: Spec, now: float) -> Ended | None:
-    asked = unwanted(state, spec, now)
+def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
+    asked = unwanted(state, spec, seen, now)
     if asked:
         return Ended(outcome=asked[0], reason=asked[1])
+    if spec.max_duration_s and spec.max_duration_s - used_s(state, seen) < _LEAST_S:
+        most = format_hours(spec.max_duration_s / 3600)
+        return Ended(outcome="too_long", reason=f"its machines were up for the {most} they may be")
+    if state.over_cause == "idle":
+        return Ended(outcome="idle", reason="the job did nothing, and was to be stopped then")
     if state.failures >= spec.tries:
         why = f"the job has failed {state.failures} times without getting further"
         return Ended(outcome="failed", reason=why)
@@ -90,12 +99,18 @@ def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
 
 
 def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> list[Event]:
-    """Not enough for any purchase: for good, or only until it is sure what the last ones cost."""
-    assert spec.budget is not None
+    """Not enough for any purchase: for good, or only until it is sure what the last ones cost, or
+    until its project has money again."""
     least = min(reserve(way) for way in usable)
     sure = spent(state, seen, ended_only=True)
-    if spec.budget - sure >= least:
-        return []  # by and by it becomes sure what the rest has cost
+    if spec.budget is None or spec.budget - sure >= least:
+        month = seen.month
+        if month is None or month.cap is None or month.cap - exposed(state, seen) >= least:
+            return []  # by and by it becomes sure what the rest has cost
+        if state.warned.get("waiting", 0) >= month.number:
+            return []
+        why = f"nothing is bought for now: its project's month: {month.words}"
+        return [Warned(about="waiting", level=month.number, reason=why)]
     why = (
         f"{format_money(sure, digits=2)} of {format_money(spec.budget, digits=2)} are spent, and"
         f" {format_money(least, digits=2)} must be left when machines are bought, for the time"

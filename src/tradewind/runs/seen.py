@@ -9,6 +9,18 @@ from msgspec import Struct
 from tradewind.model.run import Heartbeat, Machine
 
 
+class Month(Struct, frozen=True, kw_only=True):
+    """How the budget of the run's project stands, in the calendar month that it is."""
+
+    number: int
+    """2026-11 is 202611."""
+    share: float
+    """Of it is spent."""
+    words: str
+    cap: int | None
+    """The most that this run may come to in all its months; None where the budget only warns."""
+
+
 class Seen(Struct, frozen=True, kw_only=True):
     run_id: str
     known_s: Callable[[int], float]
@@ -28,3 +40,5 @@ class Seen(Struct, frozen=True, kw_only=True):
     """The commits that we made ourselves just now."""
     marked: bool = True
     """Whether the run is among those that are looked at."""
+    month: Month | None = None
+    """None where its project has no budget, or where none was asked for."""

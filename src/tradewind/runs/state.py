@@ -83,6 +83,8 @@ class RunState(Struct):
     tail: str = ""
     announced_late: bool = False
     announced_over: bool = False
+    warned: dict[str, int] = {}
+    """The last level that was said, by what it is about."""
     cancelled: str = ""
     outcome: str = ""
     life: int = 1
@@ -96,6 +98,7 @@ class RunState(Struct):
         new.doubts = self.doubts.copy()
         new.refusals = self.refusals.copy()
         new.ratios = self.ratios.copy()
+        new.warned = self.warned.copy()
         return new
 
     @property

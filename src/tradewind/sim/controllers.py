@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.controller import Controller
+from tradewind.controller.purse import AskMonth
 from tradewind.errors import SourceFailed, TradewindError
 from tradewind.providers.base import (
     LaunchMachines,
@@ -16,6 +17,7 @@ from tradewind.providers.base import (
     Refused,
     TerminateMachines,
 )
+from tradewind.runs.seen import Month
 from tradewind.sim.cloud import SimCloud
 from tradewind.sim.referee import Referee
 from tradewind.sim.scenario import Scenario
@@ -58,6 +60,7 @@ class SimController:
             ListMachines: lambda step: cloud.list_machines(),
             LaunchMachines: lambda step: cloud.launch(step.request, step.after),
             TerminateMachines: lambda step: cloud.terminate(step.machine_ids),
+            AskMonth: lambda step: self._month(),
         }
         self._born()
 
@@ -68,6 +71,7 @@ class SimController:
         self.controller = self._make(
             self.name, ("cloud",), clock=lambda: world.now + skew, watch=lambda: world.now
         )
+        self.controller.asks_month = self._scenario.month is not None
 
     def wake(self) -> None:
         self.begin(_whole_pass, self._passed)
@@ -116,6 +120,14 @@ class SimController:
         except TradewindError as error:
             return None, error
 
+    def _month(self) -> Month:
+        assert self._scenario.month is not None
+        most, until_s = self._scenario.month
+        over = self._world.now >= START_S + until_s
+        return Month(
+            number=202612 if over else 202611, share=0.9, words="(sim)", cap=None if over else most
+        )
+
     def _crash(self, step: Any, *, after: bool) -> None:
         """Before the step is done, or after it and before anybody knows."""
         world = self._world
@@ -137,7 +149,7 @@ class SimController:
         world.fault("stall")
         how = world.rng.random()
         wait = world.rng.randrange(1, 6) if how < 0.9 else world.rng.randrange(300)
-        if how > 0.99 and self._scenario.spec.budget is None:
+        if how > 0.99 and not self._scenario.limited:
             wait = world.rng.randrange(300, 3000)  # longer than a budget's reserve allows for
         if world.rng.random() < 0.5:
             answer, error = self._do(step)

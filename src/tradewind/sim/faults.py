@@ -129,7 +129,10 @@ class Simulation:
         job = self.referee.jobs.get(key)
         if job is None:
             rate = request.way.rate * self.scenario.true_rates[request.way.instance_type]
-            job = SimJob(self.scenario.spec, request.way.nodes, rate, self.scenario.fails_at)
+            scenario = self.scenario
+            job = SimJob(
+                scenario.spec, request.way.nodes, rate, scenario.fails_at, scenario.hangs_at
+            )
             self.referee.jobs[key] = job
         rental.host = SimMachine(
             self.world, self.scenario, self.store, self.cloud, self.referee, job, rental, request,

@@ -12,13 +12,38 @@ _SETTLES_S = 60
 
 class SimJob:
     __slots__ = (
-        "_ends", "_every", "_exits", "_fails_at", "_last", "_nodes", "_pending", "_rate", "_saves",
-        "_since", "_step", "_working", "failures", "finished", "finished_at", "saved",
+        "_ends",
+        "_every",
+        "_exits",
+        "_fails_at",
+        "_hangs_at",
+        "_hung_at",
+        "_last",
+        "_nodes",
+        "_pending",
+        "_rate",
+        "_saves",
+        "_since",
+        "_step",
+        "_working",
+        "failures",
+        "finished",
+        "finished_at",
+        "saved",
     )  # fmt: skip
 
-    def __init__(self, spec: Spec, nodes: int, rate: float, fails_at: float | None) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        nodes: int,
+        rate: float,
+        fails_at: float | None = None,
+        hangs_at: float | None = None,
+    ) -> None:
         self._nodes, self._rate = nodes, rate
         self._fails_at = inf if fails_at is None else fails_at
+        self._hangs_at = inf if hangs_at is None else hangs_at
+        self._hung_at: int | None = None
         self._ends = spec.work
         self._every = spec.checkpoint_every_s * rate
         self._step = 0.0
@@ -40,12 +65,15 @@ class SimJob:
             self._step = float(self.saved)
         self._working.add(rank)
         self._last = self._since = now
+        self._hung_at = None
 
     def update(self, now: int) -> None:
         if len(self._working) == self._nodes:
-            limit = min(self._ends, self._fails_at)
+            limit = min(self._ends, self._fails_at, self._hangs_at)
             self._step = min(self._step + self._rate * (now - self._last), limit)
-            if self._step >= limit:
+            if self._step >= self._hangs_at:
+                self._hung_at = now if self._hung_at is None else self._hung_at
+            elif self._step >= limit:
                 self._all_exit(now)
         self._last = now
 
@@ -71,8 +99,9 @@ class SimJob:
         if rank in self._saves:
             return self._saves[rank] - now
         if len(self._working) == self._nodes:
-            left = min(self._ends, self._fails_at) - self._step
-            return ceil(left / self._rate)
+            left = min(self._ends, self._fails_at, self._hangs_at) - self._step
+            if self._hung_at is None:
+                return ceil(left / self._rate)
         return 1_000_000
 
     def due(self, rank: int, now: int) -> int | None:
@@ -84,6 +113,10 @@ class SimJob:
             if done or self._step - self.saved >= self._every:
                 self._pending = int(self._step)
         return self._pending
+
+    @property
+    def hung(self) -> bool:
+        return self._hung_at is not None
 
     def works(self, rank: int) -> bool:
         return rank in self._working
@@ -120,5 +153,6 @@ class SimJob:
         if rank in self._working or rank in self._saves:
             settled = now - self._since >= _SETTLES_S and len(self._working) == self._nodes
             rate = self._rate if settled else None
-            return Job("running", self._step, rate, float(self.saved))
+            idle_s = 0.0 if self._hung_at is None else float(now - self._hung_at)
+            return Job("running", self._step, rate, float(self.saved), idle_s=idle_s)
         return Job("none", self._step, None, float(self.saved))

@@ -5,12 +5,14 @@
 3. Every run ends, in the state that what happened to it calls for.
 4. A leg starts from the newest complete checkpoint of its line, all its machines from the same.
 5. The ledger equals what the cloud charged, to the micro-dollar.
-6. The budget is never exceeded by more than one billing step.
+6. No budget, the run's or its project's month, is exceeded by more than one billing step, and
+   nothing is bought once its machines were up for as long as they may be.
 7. A run that is late was announced as late; one that will be is, as soon as its speed is known.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import json
@@ -34,11 +36,11 @@ from tradewind.model.event import (
     Resumed,
 )
 from tradewind.model.run import Machine, Request
-from tradewind.model.timing import BEAT_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
+from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
 from tradewind.runs.fold import LASTING, TROUBLES
 from tradewind.runs.next import MOST_TROUBLES
 from tradewind.sim.scenario import Scenario
-from tradewind.sim.world import Violation, World
+from tradewind.sim.world import START_S, Violation, World
 from tradewind.supervisor.decide import Me
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ RESERVED_S = 1500 + 3600
 """The most seconds of a set of machines that may be left of a budget, a begun hour included."""
 ORPHAN_S = GRACE_S + UNATTENDED_S + 300
 UNSEEN_S = 150
+_NEARLY_S = 60 + 5
 
 
 class Referee:
@@ -157,6 +160,11 @@ class Referee:
         late_s = SKEW_S + STALL_S
         if spec.hard and spec.deadline_s is not None and now > spec.deadline_s + late_s:
             raise Violation(f"leg {request.leg} is asked for past a hard deadline")
+        most_s = spec.max_duration_s
+        if most_s is not None and self._up_s(run_id) > most_s + ORPHAN_S:
+            raise Violation(
+                f"leg {request.leg} is asked for, and its machines were up for {most_s} s"
+            )
         self._requests[run_id, request.leg] = request
 
     def buys(self, request: Request) -> None:
@@ -244,7 +252,7 @@ class Referee:
         assert isinstance(event, Ended)
         world, spec = self._world, self.spec
         self.ended[run_id] = event.outcome
-        right = {
+        rights: dict[str, Callable[[str], bool]] = {
             "succeeded": self._succeeded,
             "failed": self._failed,
             "cancelled": lambda run_id: self.cancelled,
@@ -252,7 +260,10 @@ class Referee:
                 spec.hard and spec.deadline_s is not None and world.now + SKEW_S >= spec.deadline_s
             ),
             "out_of_budget": self._poor,
-        }[event.outcome](run_id)
+            "too_long": self._too_long,
+            "idle": lambda run_id: any(job.hung for job in self.jobs.values()),
+        }
+        right = rights[event.outcome](run_id)
         if self._cancelled_at is not None and event.outcome not in ("cancelled", "succeeded"):
             raise Violation(f"{run_id} was cancelled and ended as {event.outcome}")
         if not right:
@@ -289,6 +300,21 @@ class Referee:
         assert spec.budget is not None
         left = spec.budget - self.charged(run_id)
         return any(left * 3600 < RESERVED_S * way.price_all for way in spec.ways)
+
+    def _too_long(self, run_id: str) -> bool:
+        most_s = self.spec.max_duration_s
+        # What a provider forgot is reckoned at the latest that it can have ended.
+        guessed = any(isinstance(e, MachineEnded) and e.estimated for e in self.events[run_id])
+        return most_s is not None and (guessed or self._up_s(run_id) >= most_s - _NEARLY_S)
+
+    def _up_s(self, run_id: str) -> int:
+        total, skew_s = 0, self._scenario.cloud_skew_s
+        for rental in self.cloud.rentals.values():
+            machine = rental.machine
+            if machine.run_id == run_id and machine.rank == 0:
+                end = self._world.now if rental.ended is None else rental.ended
+                total += end - (machine.launched_s - skew_s)
+        return total
 
     def charged(self, run_id: str) -> int:
         return sum(
@@ -353,16 +379,22 @@ class Referee:
                 total = sum(p.micros for p in posted)
                 raise Violation(f"{run_id}: the ledger says {total}, the cloud {charged}")
             self._budget(run_id, charged)
+            most_s, up_s = self.spec.max_duration_s, self._up_s(run_id)
+            if most_s is not None and up_s > most_s + DRAIN_S + ORPHAN_S:
+                raise Violation(f"{run_id} had machines up for {up_s} s, and may for {most_s} s")
 
     def _budget(self, run_id: str, charged: int) -> None:
-        spec = self.spec
-        if spec.budget is None:
+        spec, month = self.spec, self._scenario.month
+        limits = [] if spec.budget is None else [spec.budget]
+        if month and self._world.now < START_S + month[1]:
+            limits.append(month[0])
+        if not limits:
             return
         step = max(
             way.nodes * (way.price * way.facts.billing_step_s // 3600 + 1) for way in spec.ways
         )
-        if charged > spec.budget + step:
-            raise Violation(f"{run_id} cost {charged}, more than its budget {spec.budget} + {step}")
+        if charged > min(limits) + step:
+            raise Violation(f"{run_id} cost {charged}, more than {min(limits)} + {step}")
 
 
 def _checkpoint(key: str) -> tuple[int, int]:

@@ -47,6 +47,8 @@ class Scenario(Struct, frozen=True):
     """How fast the work really goes, of what was estimated, by type of machine."""
     fails_at: float | None
     """The step at which the job's own error is."""
+    hangs_at: float | None
+    """The step after which it does nothing any more."""
     controllers: int
     pass_s: int
     skews_s: tuple[int, ...]
@@ -55,9 +57,17 @@ class Scenario(Struct, frozen=True):
     cancel_at_s: int | None
     resumes: bool
     """The user wants the run to go on, with more money and time, when it has ended badly."""
+    month: tuple[int, int] | None
+    """What its project allows the run to come to, and until when: then another month begins."""
     quiet_s: int
     """After this nothing goes wrong any more; in the end everything must be right."""
     chances: Chances
+
+    @property
+    def limited(self) -> bool:
+        """In what it may use up, so that nobody may look away for too long."""
+        spec = self.spec
+        return bool(spec.budget or self.month or spec.max_duration_s)
 
 
 def of(seed_rng: Random) -> Scenario:
@@ -84,6 +94,13 @@ def of(seed_rng: Random) -> Scenario:
         hours = (work * rng.choice((0.2, 0.8, 1.5, 3.0)) + 1500) / 3600
         budget = int(rng.choice((ways[0], ways[-1])).price_all * hours)
     level = rng.choice((0.0, 0.3, 1.0, 1.0, 2.0))
+    quiet_s = rng.choice((1200, 2400, 5400))
+    hangs = rng.random() < 0.04
+    month = None
+    if rng.random() < 0.08:
+        hours = (work * rng.choice((0.1, 0.5)) + 1500) / 3600
+        least = min(way.price_all for way in ways)
+        month = (int(least * hours), rng.randrange(quiet_s // 2, quiet_s))
     return Scenario(
         Spec(
             name="sim",
@@ -94,16 +111,23 @@ def of(seed_rng: Random) -> Scenario:
             budget=budget,
             tries=rng.choice((1, 3)),
             checkpoint_every_s=rng.choice((45, 120)),
+            max_duration_s=int(work * rng.choice((0.5, 2, 4))) + 300
+            if rng.random() < 0.08
+            else None,
+            idle_s=300 if hangs or rng.random() < 0.1 else None,
+            idle_stop=hangs or rng.random() < 0.5,
         ),
         {kind: rng.choice((0.6, 0.95, 1.0, 1.0, 1.2)) for kind in ("small", "large")},
         work * rng.random() if rng.random() < 0.15 else None,
+        work * rng.random() if hangs else None,
         1 if rng.random() < 0.5 else 2,
         rng.choice((60, 120, 180)),
         tuple(rng.randrange(-240, 241) if rng.random() < 0.5 else 0 for _ in range(3)),
         rng.randrange(-600, 601) if rng.random() < 0.5 else 0,
         rng.randrange(60, 1200) if rng.random() < 0.1 else None,
         rng.random() < 0.2,
-        rng.choice((1200, 2400, 5400)),
+        month,
+        quiet_s,
         Chances(
             store_fails=0.02 * level,
             cloud_fails=0.04 * level,

@@ -82,6 +82,8 @@ def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
         tail=job.tail,
         notice=me.notice,
         reason=me.reason,
+        stalled_s=job.stalled_s,
+        idle_s=job.idle_s,
     )
     me.beat += 1
     yield Replace(places.heartbeat(me.run_id, me.machine_id), _encode(beat))

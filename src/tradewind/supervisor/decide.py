@@ -26,6 +26,10 @@ class Job(Struct, frozen=True):
     trouble: str = ""
     """user or infrastructure, once it has exited badly"""
     tail: str = ""
+    stalled_s: float = 0.0
+    """For how long it has made no step, where it counts them."""
+    idle_s: float = 0.0
+    """For how long it has made no step and used nothing."""
 
 
 @dataclass(slots=True)

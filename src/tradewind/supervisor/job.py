@@ -35,6 +35,7 @@ from tradewind.supervisor.command import Command
 from tradewind.supervisor.decide import Job
 from tradewind.supervisor.exits import Blame, blame
 from tradewind.supervisor.folder import MachineFolder, State
+from tradewind.supervisor.idle import Quiet, of_machine
 from tradewind.supervisor.logs import Shipper, Spool
 from tradewind.supervisor.progress import Progress
 from tradewind.supervisor.unpack import unpack
@@ -83,6 +84,7 @@ class Work:
         self._thread: threading.Thread | None = None
         self._end: _End | None = None
         self._progress = Progress()
+        self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
         # Of a supervisor that was killed. Its keepers have seen to it, unless they were killed too.
         self._end_all("command", *([] if folder.setup_done.exists() else ["setup"]))
 
@@ -97,8 +99,12 @@ class Work:
         end = self._end
         if end is not None:
             return Job("exited", told.step, None, told.saved, end.code, end.trouble, end.tail)
-        state = "running" if self._thread is not None else "none"
-        return Job(state, told.step, told.rate, told.saved)
+        if self._thread is None:
+            return Job("none", told.step, told.rate, told.saved)
+        stalled_s, idle_s = 0.0, 0.0
+        if self._part == "command":
+            stalled_s, idle_s = self._quiet.seen(told.step, self._watch.uptime_s())
+        return Job("running", told.step, told.rate, told.saved, stalled_s=stalled_s, idle_s=idle_s)
 
     def start(self, resume: str) -> None:
         """Nothing is left of an earlier try: its keeper has seen to that."""
@@ -221,6 +227,7 @@ class Work:
                 leftovers="keep" if part == "setup" else "kill",
             )
             if part == "command":
+                self._quiet.begin(self._progress.step, self._watch.uptime_s())
                 self._part = part
         try:
             return running.wait()

@@ -1,6 +1,7 @@
 """The kit: what a machine that has only Python needs to become a supervisor, as one tar of wheels.
 
-Tradewind itself and what its supervisor imports: msgspec, and obstore where the store is a bucket.
+Tradewind itself and what its supervisor imports: msgspec, nvidia-ml-py, and obstore where the store
+is a bucket.
 Made from what is installed here, so that both sides run the same; for other Pythons and processors
 than this one pip fetches the same versions. The name of a kit is the hash of its content, under
 which it lies in the store (`kits/<sha256>/kit.tar`) and by which the machine checks it
@@ -25,6 +26,7 @@ import tradewind
 from tradewind.errors import NotFound, SourceFailed
 from tradewind.store.base import Store
 
+_ALWAYS = ("msgspec", "nvidia-ml-py")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SYSTEMS = ("manylinux_2_28", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
 _LEFT_OUT = ("catalog/data/", "__pycache__/")  # prices: megabytes that no supervisor reads
@@ -32,7 +34,7 @@ _LEFT_OUT = ("catalog/data/", "__pycache__/")  # prices: megabytes that no super
 
 def needed(store_url: str) -> tuple[str, ...]:
     bucket = store_url.partition("://")[0] in ("s3", "gs", "az")
-    return ("msgspec", "obstore") if bucket else ("msgspec",)
+    return (*_ALWAYS, "obstore") if bucket else _ALWAYS
 
 
 def build(store_url: str, *, targets: Sequence[tuple[str, str]] = ()) -> bytes:
@@ -95,11 +97,12 @@ def _installed_wheel(name: str) -> tuple[str, bytes]:
     tags = [line.removeprefix("Tag: ") for line in wheel if line.startswith("Tag: ")]
     if not tags or not files:
         raise NotFound(f"{name} was not installed from a wheel here, so none can be made of it")
-    info = f"{name}-{found.version}.dist-info"
+    written = f"{name.replace('-', '_')}-{found.version}"  # a wheel's name has dashes for its parts
+    info = f"{written}.dist-info"
     # Several tags (manylinux_2_17 and 2014) are one wheel: their last parts, joined.
     python, abi, _ = tags[0].split("-")
     platforms = ".".join(tag.split("-")[2] for tag in tags)
-    return f"{name}-{found.version}-{python}-{abi}-{platforms}.whl", _zipped(files, info)
+    return f"{written}-{python}-{abi}-{platforms}.whl", _zipped(files, info)
 
 
 def _files_of(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tradewind.model.offer import MARKETS
 from tradewind.model.workload import (
+    ON_IDLE,
     OPTIMIZERS,
     PRECISIONS,
     RECOMPUTES,
@@ -236,6 +237,14 @@ LIMITS = Section(
             "48h",
             ("deadline", "within_s"),
         ),
+        Field(
+            "hard",
+            kinds.FLAG,
+            "past the deadline the work is worth nothing: the run stops then",
+            "true",
+            (),
+            "false: it goes on, and says that it is late",
+        ),
         Field("confidence", kinds.SHARE, "wanted chance of meeting the deadline", "90%", (), "80%"),
         Field("budget", kinds.MONEY, "what it may cost, everything counted", "$2,000"),
         Field(
@@ -296,6 +305,30 @@ RUN = Section(
             "5m",
             ("setup_s",),
             "the provider's usual",
+        ),
+        Field(
+            "max_duration",
+            kinds.DURATION,
+            "how long its machines may be up, one after another; then it saves and stops",
+            "12h",
+            ("max_duration_s",),
+            "no limit but the budget",
+        ),
+        Field(
+            "idle",
+            kinds.DURATION,
+            "a job is idle that makes no step and uses no GPU (or processor) for so long",
+            "20m",
+            ("idle_s",),
+            "30m",
+        ),
+        Field(
+            "on_idle",
+            kinds.one_of(ON_IDLE),
+            "what happens then; `stop` saves and ends the run",
+            "stop",
+            (),
+            "report",
         ),
     ),
     ("command",),

@@ -1,0 +1,159 @@
+"""What the budgets of projects leave for a run: asked before each purchase, and now and then.
+
+The budgets file is the user's, and read anew for every pass. What counts is what all runs of the
+project have spent and can still come to, from their journals, a purchase that is recorded and not
+yet made included. Runs that one controller looks after wait for each other between asking and
+recording. Two controllers that buy in the same instant do not see each other: one more reason for
+their lease.
+
+What cannot be known allows nothing: a file that cannot be read stops purchases, and says so.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from tradewind import budgetfile, clock, journal, runs_store
+from tradewind.errors import BadFile, TradewindError
+from tradewind.journal import Commit
+from tradewind.ledger.budgets import Budgets, cap, standing
+from tradewind.ledger.postings import Posting, cost_of
+from tradewind.model.run import Spec
+from tradewind.runs.fold import fold
+from tradewind.runs.seen import Month
+from tradewind.runs.state import RunState
+from tradewind.store.base import Store
+
+_STALE_S = 60.0
+"""For a run that buys nothing now, what was read so long ago will do."""
+_FRESH_S = 10.0
+"""For one that buys too, but for the runs that we have looked after since."""
+
+
+class AskMonth(Struct, frozen=True):
+    """Month | None"""
+
+    run_id: str
+    spec: Spec
+    buying: bool
+
+
+class _Known(Struct):
+    """A run as far as its journal was read."""
+
+    commits: list[Commit]
+    state: RunState
+
+
+class Purse:
+    def __init__(self, store: Store, load: Callable[[], Budgets] = budgetfile.load) -> None:
+        self._store, self._load = store, load
+        self._budgets = Budgets()
+        self._trouble = ""
+        self._runs: dict[str, _Known] = {}
+        self._read_s: float | None = None
+        self._touched: set[str] = set()
+        """Runs that may have bought something since that."""
+        self._reading = threading.Lock()
+        self._buying = threading.Lock()
+        self._mine = threading.local()
+
+    def open(self) -> bool:
+        """Before a pass: whether anything is to be asked at all."""
+        try:
+            self._budgets, self._trouble = self._load(), ""
+        except TradewindError as error:
+            self._trouble = error.message
+        return bool(self._trouble or self._budgets)
+
+    def month(self, step: AskMonth) -> Month | None:
+        """Whoever is buying holds up other buyers until `done`."""
+        now_s = int(clock.now().timestamp())
+        if self._trouble:
+            return _unknown(now_s, self._trouble)
+        if self._budgets.of(step.spec.project) is None:
+            return None
+        if step.buying and not getattr(self._mine, "buying", False):
+            self._buying.acquire()
+            self._mine.buying = True
+            self._touched.add(step.run_id)
+        try:
+            posted, pending = self._read(step, now_s)
+        except TradewindError as error:
+            return _unknown(now_s, f"what is spent cannot be read: {error.message}")
+        stands = standing(posted, self._budgets, step.spec.project, now_s)
+        assert stands is not None
+        most = cap(step.run_id, step.spec, posted, self._budgets, now_s)
+        return Month(
+            number=_number(now_s),
+            share=stands.share,
+            words=stands.words,
+            cap=None if most is None else max(most - pending, 0),
+        )
+
+    def done(self) -> None:
+        """The tick of whoever asked on this thread is over."""
+        if getattr(self._mine, "buying", False):
+            self._mine.buying = False
+            self._buying.release()
+
+    def _read(self, step: AskMonth, now_s: int) -> tuple[list[Posting], int]:
+        """What all runs of the project cost, and what others are about to buy."""
+        with self._reading:
+            now = clock.stopwatch()
+            good_s = _FRESH_S if step.buying else _STALE_S
+            if self._read_s is None or now - self._read_s >= good_s:
+                self._refresh()
+                self._read_s = now
+            else:
+                self._again(self._touched)
+            self._touched = {step.run_id} if step.buying else set()
+            mine = {
+                run_id: known
+                for run_id, known in self._runs.items()
+                if known.state.spec and known.state.spec.project == step.spec.project
+            }
+            posted: list[Posting] = []
+            for run_id, known in mine.items():
+                events = (event for commit in known.commits for event in commit.events)
+                posted += cost_of(run_id, events, now=now_s).postings
+            others = (known.state for run_id, known in mine.items() if run_id != step.run_id)
+            return posted, sum(_pending(state) for state in others)
+
+    def _refresh(self) -> None:
+        """Only what may have changed: runs that are looked at, and those that are new."""
+        live = set(runs_store.live_ids(self._store))
+        over = {run_id for run_id, known in self._runs.items() if known.state.phase == "closed"}
+        self._again(set(runs_store.run_ids(self._store)) - (over - live))
+
+    def _again(self, run_ids: set[str]) -> None:
+        for run_id in run_ids:
+            known = self._runs.get(run_id) or _Known([], RunState())
+            try:
+                commits = journal.read(self._store, run_id, known.state.number)
+                state = fold(commits, known.state)
+            except BadFile:
+                continue  # nobody can say what it cost, and others must be able to go on
+            self._runs[run_id] = _Known(known.commits + commits, state)
+
+
+def _pending(state: RunState) -> int:
+    """A purchase that is recorded, and of which nothing is known yet."""
+    leg = state.leg
+    if leg is None or leg.state != "requested":
+        return 0
+    missing = leg.request.way.nodes - len(leg.machines)
+    return missing * leg.request.way.price * leg.request.hard_stop_s // 3600
+
+
+def _unknown(now_s: int, why: str) -> Month:
+    return Month(number=_number(now_s), share=0.0, words=why, cap=0)
+
+
+def _number(now_s: int) -> int:
+    day = datetime.fromtimestamp(now_s, UTC)
+    return 100 * day.year + day.month

@@ -1,0 +1,165 @@
+"""Budgets of projects, from journals in a store."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from msgspec.structs import replace
+
+from tests.eventually import eventually
+from tests.runs.builders import (
+    AT,
+    SPEC,
+    WAY,
+    a_machine,
+    a_request,
+)
+from tradewind import clock, journal
+from tradewind.controller.purse import AskMonth, Purse
+from tradewind.errors import NoAccess, SourceFailed
+from tradewind.ledger.budgets import Budget, Budgets
+from tradewind.model import places
+from tradewind.model.event import (
+    Event,
+    LegRequested,
+    MachineEnded,
+    MachinesFound,
+    Submitted,
+)
+from tradewind.store.memory import MemoryStore
+
+USD = 10**6
+NLP = replace(SPEC, project="nlp")
+BUDGETS = Budgets(projects={"nlp": Budget(month=20 * USD), "x": Budget(month=USD, what="warn")})
+
+
+def recorded(store: MemoryStore, run_id: str, *events: Event) -> None:
+    store.create(places.live(run_id), b"{}")
+    for event in events:
+        number = len(journal.read(store, run_id)) + 1
+        assert journal.append(store, run_id, number, writer="w1", at=AT, events=(event,))
+
+
+def asked(run_id: str, hard_stop_s: int = 3600) -> LegRequested:
+    request = a_request(run_id=run_id, hard_stop_s=hard_stop_s, way=WAY)
+    return LegRequested(request=request, reason="r")
+
+
+def submitted(run_id: str, project: str = "nlp") -> Submitted:
+    return Submitted(run_id=run_id, spec=replace(SPEC, project=project))
+
+
+def machine(run_id: str, seconds: int) -> tuple[MachinesFound, MachineEnded]:
+    now_s = int(clock.now().timestamp())
+    one = replace(
+        a_machine(f"m-{run_id}"), run_id=run_id, launch_id=f"{run_id}-1", launched_s=now_s - seconds
+    )
+    ended = MachineEnded(machine=replace(one, ended_s=now_s), reason="r")
+    return MachinesFound(machines=(one,), reason="r"), ended
+
+
+def purse(store: MemoryStore, budgets: Budgets = BUDGETS) -> Purse:
+    made = Purse(store, lambda: budgets)
+    assert made.open() == bool(budgets)
+    return made
+
+
+def cap(of: Purse, run_id: str = "me", *, buying: bool = True) -> int | None:
+    month = of.month(AskMonth(run_id, NLP, buying))
+    of.done()
+    assert month is not None
+    return month.cap
+
+
+def test_without_budgets_nothing_is_asked() -> None:
+    assert not purse(MemoryStore(), Budgets()).open()
+
+
+def test_a_project_without_a_budget_is_not_limited() -> None:
+    step = AskMonth("me", replace(SPEC, project="other"), True)
+    assert purse(MemoryStore()).month(step) is None
+
+
+def test_what_others_spent_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRADEWIND_NOW", "2026-11-15T12:00:00Z")
+    store = MemoryStore()
+    found, ended = machine("other", 5000)
+    recorded(store, "other", submitted("other"), asked("other"), found, ended)
+    recorded(store, "apart", submitted("apart", "x"), asked("apart"))
+    assert cap(purse(store)) == 15 * USD
+    assert cap(purse(store), "other") == 20 * USD  # what it has spent is its own
+
+
+def test_a_purchase_that_is_recorded_and_not_yet_made_counts_for_others() -> None:
+    store = MemoryStore()
+    recorded(store, "other", submitted("other"), asked("other", hard_stop_s=8000))
+    assert cap(purse(store)) == 12 * USD
+    assert cap(purse(store), "other") == 20 * USD
+
+
+def test_a_budget_that_warns_limits_nothing_and_says_how_it_stands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRADEWIND_NOW", "2026-11-15T12:00:00Z")
+    store = MemoryStore()
+    found, ended = machine("other", 5000)
+    recorded(store, "other", submitted("other", "x"), asked("other"), found, ended)
+    month = purse(store).month(AskMonth("me", replace(SPEC, project="x"), False))
+    assert month is not None
+    assert (month.number, month.share, month.cap) == (202611, 5.0, None)
+    assert "runs go on" in month.words
+
+
+def test_what_this_controller_bought_counts_at_once() -> None:
+    """Though the rest is read only every few seconds."""
+    store = MemoryStore()
+    recorded(store, "other", submitted("other"))
+    one = purse(store)
+    assert cap(one, "other") == 20 * USD
+    recorded(store, "other", asked("other", hard_stop_s=8000))
+    assert cap(one) == 12 * USD
+
+
+def test_runs_of_one_controller_buy_one_after_another() -> None:
+    store = MemoryStore()
+    for run_id in ("one", "two"):
+        recorded(store, run_id, submitted(run_id))
+    shared = purse(store)
+    assert shared.month(AskMonth("one", NLP, True)) is not None
+    found: list[int | None] = []
+    other = threading.Thread(target=lambda: found.append(cap(shared, "two")))
+    other.start()
+    recorded(store, "one", asked("one", hard_stop_s=8000))
+    assert found == []
+    shared.done()
+    other.join()
+    assert eventually(lambda: found) == [12 * USD]
+
+
+def test_a_file_that_cannot_be_read_allows_nothing_and_says_so() -> None:
+    def broken() -> Budgets:
+        raise NoAccess("budgets.yaml cannot be read: it is a folder")
+
+    made = Purse(MemoryStore(), broken)
+    assert made.open()
+    month = made.month(AskMonth("me", SPEC, True))
+    assert month is not None
+    assert month.cap == 0
+    assert "it is a folder" in month.words
+
+
+def test_a_store_that_does_not_answer_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+
+    def fails(*_: object) -> list[str]:
+        raise SourceFailed("the store does not answer")
+
+    monkeypatch.setattr(store, "folders", fails)
+    assert cap(purse(store)) == 0
+
+
+def test_a_damaged_journal_stops_nobody_else() -> None:
+    store = MemoryStore()
+    recorded(store, "other", asked("other"))  # of a run that was never submitted
+    assert cap(purse(store)) == 20 * USD
