@@ -65,9 +65,9 @@ class Scenario(Struct, frozen=True):
 
     @property
     def limited(self) -> bool:
-        """In what it may use up, so that nobody may look away for too long."""
+        """In what it may use up, or until when: nobody may stop in the middle for too long."""
         spec = self.spec
-        return bool(spec.budget or self.month or spec.max_duration_s)
+        return bool(spec.budget or self.month or spec.max_duration_s or spec.hard)
 
 
 def of(seed_rng: Random) -> Scenario:
