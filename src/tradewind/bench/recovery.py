@@ -2,7 +2,8 @@
 
 The job is a small real one (recovery_job.py). Under `torchrun --max-restarts` its process is
 killed with SIGKILL; under `tradewind run --local` first its process, then its whole machine: host,
-supervisor, job. Each time it counts from the kill until the first step that is new.
+supervisor, job. Each time it counts from the kill until the first step that is new. Both jobs live
+all the while: the kills of one repeat are seconds apart, and a busy machine slows them alike.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tradewind.bench.recovery_kills import Job, under_torchrun, under_tradewind
+from tradewind.bench.recovery_kills import under_torchrun, under_tradewind
 from tradewind.errors import MissingExtra
 
 RATIO_LIMIT = 1.3
@@ -24,7 +25,6 @@ EXCESS_LIMIT_S = 3.0
 def measure(
     repeats: int, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> dict[str, Any]:
-    """Medians, in seconds, and every value."""
     if find_spec("torch") is None:
         raise MissingExtra(
             "the job that is killed needs PyTorch", hint="pip install 'tradewind[torch]'"
@@ -32,20 +32,21 @@ def measure(
     torchrun_s: list[float] = []
     job_s: list[float] = []
     machine_s: list[float] = []
-    with tempfile.TemporaryDirectory() as place:
+    with (
+        tempfile.TemporaryDirectory(prefix="tradewind-bench-") as place,
+        under_torchrun(Path(place) / "torchrun", repeats) as kill_worker,
+        under_tradewind(Path(place) / "tradewind") as ours,
+    ):
         for number in range(repeats):
             progress(number, repeats)
-            with under_torchrun(Job(Path(place) / f"{number}-torchrun")) as kill:
-                torchrun_s.append(kill())
-            with under_tradewind(Job(Path(place) / f"{number}-tradewind")) as ours:
-                job_s.append(ours.kill_job())
-                machine_s.append(ours.kill_machine())
+            torchrun_s.append(kill_worker())
+            job_s.append(ours.kill_job())
+            machine_s.append(ours.kill_machine())
     return figures(torchrun_s, job_s, machine_s)
 
 
-def figures(
-    torchrun_s: list[float], job_s: list[float], machine_s: list[float]
-) -> dict[str, Any]:
+def figures(torchrun_s: list[float], job_s: list[float], machine_s: list[float]) -> dict[str, Any]:
+    """Medians, in seconds, what they are against each other, and every value."""
     plain, job, machine = median(torchrun_s), median(job_s), median(machine_s)
     return {
         "torchrun_s": round(plain, 3),
@@ -54,9 +55,11 @@ def figures(
         "machine_killed_s": round(machine, 3),
         "machine_excess_s": round(machine - job, 3),
         "machine_over_torchrun_s": round(machine - plain, 3),
-        "within": job / plain <= RATIO_LIMIT and machine - max(job, plain) <= EXCESS_LIMIT_S,
+        "within": job / plain <= RATIO_LIMIT and machine - job <= EXCESS_LIMIT_S,
         "repeats": len(torchrun_s),
-        "all_torchrun_s": [round(value, 3) for value in torchrun_s],
-        "all_job_killed_s": [round(value, 3) for value in job_s],
-        "all_machine_killed_s": [round(value, 3) for value in machine_s],
+        "all": {
+            "torchrun_s": [round(value, 3) for value in torchrun_s],
+            "job_killed_s": [round(value, 3) for value in job_s],
+            "machine_killed_s": [round(value, 3) for value in machine_s],
+        },
     }

@@ -3,7 +3,7 @@
 A training loop as people write it: torch, a small model, a checkpoint every few steps, from which
 it goes on. Each step that it has made is a line in FOLDER/steps, `PID STEP EPOCH`. It is the same
 under torchrun and under Tradewind; only where it was told of a store it marks its checkpoints as
-complete there, and goes on from the one that it was told.
+complete there, tells its progress, and goes on from the checkpoint that it was told.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ def main(folder: Path) -> None:
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1)
-    )
+    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
     optimizer = torch.optim.AdamW(model.parameters())
     done = 0
     newest = _newest(folder)
@@ -64,6 +62,9 @@ def _save(torch: Any, state: dict[str, Any], folder: Path, step: int) -> None:
 
         run, leg = os.environ["TRADEWIND_RUN"], int(os.environ["TRADEWIND_LEG"])
         store.open(os.environ["TRADEWIND_STORE"]).create(places.checkpoint(run, leg, step), b"{}")
+        progress = Path(os.environ["TRADEWIND_PROGRESS"])
+        progress.with_suffix(".new").write_text(f'{{"step": {step}, "saved": {step}}}')
+        progress.with_suffix(".new").rename(progress)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ machine, its neighbours or the network; the run goes on elsewhere, and no try is
 cannot be told, it is the user's: a broken script that is moved from machine to machine costs money
 until the budget ends, a broken machine that is tried three times costs minutes.
 
-`again`: infrastructure's, but nothing says that the machine is broken. Something killed the job, for
+`again`: infrastructure's, but nothing says that the machine is broken. The job was killed, for
 want of memory or by hand. It is worth another try in place, for as long as that gets it further.
 
 First the words of the log's tail, in the order of the table, then the code.

@@ -99,9 +99,7 @@ class Work:
         self._progress = told = progress.read(self._folder.progress, self._progress)
         end, saved = self._end, max(told.saved, self._found)
         if end is not None:
-            return Job(
-                "exited", told.step, None, saved, end.code, end.trouble, end.tail, end.again
-            )
+            return Job("exited", told.step, None, saved, end.code, end.trouble, end.tail, end.again)
         state = "running" if self._thread is not None else "none"
         return Job(state, told.step, told.rate, saved)
 
