@@ -84,7 +84,7 @@ class Job:
         reached = max(step.number for step in self.steps() if step.at <= killed_at)
 
         def found() -> Step | None:
-            late = (s for s in reversed(self.steps()) if s.at > killed_at and s.number > reached)
+            late = (s for s in self.steps() if s.at > killed_at and s.number > reached)
             return min(late, key=lambda step: step.at, default=None)
 
         return self._until(found).at - killed_at
