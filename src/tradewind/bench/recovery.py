@@ -8,8 +8,10 @@ all the while: the kills of one repeat are seconds apart, and a busy machine slo
 
 from __future__ import annotations
 
+import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
@@ -33,6 +35,7 @@ def measure(
     job_s: list[float] = []
     machine_s: list[float] = []
     with (
+        _ended_by_sigterm(),
         tempfile.TemporaryDirectory(prefix="tradewind-bench-") as place,
         under_torchrun(Path(place) / "torchrun", repeats) as kill_worker,
         under_tradewind(Path(place) / "tradewind") as ours,
@@ -43,6 +46,16 @@ def measure(
             job_s.append(ours.kill_job())
             machine_s.append(ours.kill_machine())
     return figures(torchrun_s, job_s, machine_s)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """As by Ctrl-C: the jobs must not outlive whoever was to kill them."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def figures(torchrun_s: list[float], job_s: list[float], machine_s: list[float]) -> dict[str, Any]:
