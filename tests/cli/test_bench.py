@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+import pytest
+
 from tests.cli.conftest import Cli
+from tradewind.bench import recovery, recovery_kills
 
 
 def test_startup(cli: Cli) -> None:
@@ -50,6 +56,51 @@ def test_controller(cli: Cli) -> None:
     assert "1 idle run," in text
     assert text.count("within") + text.count("OVER") == 3
     assert cli("bench", "controller", "--runs", "0").code == 2
+
+
+@pytest.mark.system  # 30 s of real processes
+def test_recovery(cli: Cli) -> None:
+    found = cli("bench", "recovery", "--repeat", "1", "--json").json
+    assert list(found) == [
+        "torchrun_s", "job_killed_s", "job_ratio", "machine_killed_s", "machine_excess_s",
+        "machine_over_torchrun_s", "within", "repeats", "all",
+    ]  # fmt: skip
+    assert all(found[f"{name}_s"] > 0 for name in ("torchrun", "job_killed", "machine_killed"))
+    assert found["repeats"] == 1
+    assert all(len(values) == 1 for values in found["all"].values())
+
+
+def test_recovery_needs_torch(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    ran = cli("bench", "recovery")
+    assert ran.code == 7
+    assert "tradewind[torch]" in ran.err
+
+
+def test_recovery_in_words(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = recovery.figures([3.0, 9.0, 4.0], [4.0, 5.0, 9.0], [6.0, 9.0, 8.0])
+    assert (found["job_ratio"], found["machine_excess_s"], found["within"]) == (1.25, 3.0, True)
+    assert not recovery.figures([4.0], [5.3], [5.4])["within"]
+    assert not recovery.figures([4.0], [4.0], [7.1])["within"]
+    monkeypatch.setattr(recovery, "measure", lambda repeats, progress: found)
+    text = cli("bench", "recovery", "--repeat", "3").out
+    assert "3 times each" in text
+    assert "5.00 s    1.25×  within 1.3×" in text
+    found["machine_excess_s"] = 3.1
+    assert "OVER 3 s more" in cli("bench", "recovery").out
+
+
+def test_recovery_counts_steps_that_are_new(tmp_path: Path) -> None:
+    """Those that are made again since the last checkpoint do not count."""
+    job = recovery_kills.Job(tmp_path / "job", lambda: "it is over")
+    told = job.data / "steps"
+    told.write_text("7 1 100.0\n7 2 101.0\n8 2 103.0\n8 3 104.5\n8 4 105.0\n8 5 1")
+    assert job.recovered_s(101.5) == 3.0
+    with told.open("a") as stream:
+        stream.write("06.0\n")
+    assert job.steps()[-1] == (8, 5, 106.0)
+    with pytest.raises(Exception, match="it is over"):
+        job.recovered_s(106.5)
 
 
 def test_steps_need_a_gpu(cli: Cli) -> None:

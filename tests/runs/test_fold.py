@@ -316,3 +316,13 @@ def test_only_what_nobody_wished_is_trouble() -> None:
         assert (cause, state.troubles) == (cause, troubles)
         saved = running(events.LegOver(leg=1, cause=cause, reason="r", saved=1.0))
         assert (cause, saved.troubles) == (cause, 0)
+
+
+def test_a_leg_whose_progress_was_recorded_while_it_lasted_has_brought_something() -> None:
+    further = events.Progress(leg=1, step=20.0, saved=20.0)
+    lost = events.LegOver(leg=1, cause="lost", reason="r", saved=20.0)
+    state = running(further, lost)
+    assert (state.barren, state.troubles) == (0, 0)
+    more = (requested(2), found(a_machine("m2", leg=2)), up(2), replace(lost, leg=2))
+    again = running(further, lost, *more)
+    assert (again.barren, again.troubles) == (1, 1)

@@ -27,5 +27,9 @@ def working(**more: Any) -> Me:
     return me(**({"doing": "working", "resume": "", "reached_s": 1000.0} | more))
 
 
+def killed(saved: float = 0.0) -> Job:
+    return Job("exited", 50.0, None, saved, -9, "infrastructure", "", again=True)
+
+
 def failed(code: int = 1, trouble: str = "user", saved: float = 0.0) -> Job:
     return Job("exited", 50.0, None, saved, code, trouble, "ValueError: bad batch")

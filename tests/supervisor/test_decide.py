@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.supervisor.builders import RUNNING, failed, me, working
+from tests.supervisor.builders import RUNNING, failed, killed, me, working
 from tradewind.model.timing import (
     BEAT_S,
     DRAIN_S,
@@ -142,6 +143,22 @@ def test_what_the_machine_is_to_blame_for_is_not_tried_again_on_it() -> None:
     assert (who.doing, who.failures) == ("failed", 0)
 
 
+def test_a_job_that_was_killed_starts_again_in_place_while_that_gets_it_further() -> None:
+    who = working(tries=1)
+    for saved in (0.0, 10.0, 20.0):
+        assert acts(who, killed(saved)) == [Start]
+        assert (who.doing, who.failures) == ("working", 0)
+    assert acts(who, killed(20.0)) == []
+    assert (who.doing, who.failures) == ("failed", 0)
+
+
+@pytest.mark.parametrize("why", [{"nodes": 2}, {"notice": True}, {"draining": "it is to move"}])
+def test_a_killed_job_of_a_gang_or_on_a_machine_that_is_to_go_is_left(why: dict[str, Any]) -> None:
+    who = working(**why)
+    assert acts(who, killed()) == []
+    assert who.doing == "failed"
+
+
 def test_who_cannot_reach_the_store_stops_its_job_and_later_itself() -> None:
     who = working()
     assert acts(who, RUNNING, UP_S + FENCE_S - 1) == []
@@ -175,6 +192,7 @@ _jobs = st.one_of(
     st.just(Job()),
     st.just(RUNNING),
     st.builds(failed, st.integers(-9, 143), st.sampled_from(("user", "infrastructure"))),
+    st.builds(killed, st.floats(0, 100)),
 )
 
 

@@ -18,7 +18,7 @@ def test_everything_else_is(code: int) -> None:
 
 
 def test_nobody_is_to_blame_for_success() -> None:
-    assert blame(0, "NCCL error") == ("", "")
+    assert blame(0, "NCCL error") == ("", "", False)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,27 @@ def test_nobody_is_to_blame_for_success() -> None:
 )
 def test_the_words_of_the_log(tail: str, trouble: str) -> None:
     assert blame(1, tail).trouble == trouble
+
+
+@pytest.mark.parametrize(
+    ("code", "tail", "again"),
+    [
+        (-9, "", True),
+        (137, "", True),
+        (-15, "", True),
+        (1, "  exitcode  : -9 (pid: 123)", True),
+        (1, "  exitcode  : -7 (pid: 123)", False),
+        (-7, "", False),
+        (75, "", False),
+        (137, "CUDA error: uncorrectable ECC error encountered", False),
+        (137, "CUDA out of memory", False),
+        (1, "", False),
+    ],
+)
+def test_what_was_killed_is_worth_another_try_unless_the_machine_is_broken(
+    code: int, tail: str, again: bool
+) -> None:
+    assert blame(code, tail).again == again
 
 
 def test_each_row_has_a_reason() -> None:

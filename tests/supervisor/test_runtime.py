@@ -95,12 +95,31 @@ def test_a_try_in_place_resumes_from_what_the_leg_has_saved(launch: Launch) -> N
     assert f"from={key}." in machine.spool()
 
 
-def test_a_job_killed_from_outside_is_not_tried_again_here(launch: Launch) -> None:
-    machine = launch("echo pid=$$; exec sleep 1000")
-    pid = int(machine.said("pid=").split("pid=")[1].split()[0])
-    os.kill(pid, signal.SIGKILL)
+def pid_of_try(machine: MachineUnderTest, number: int) -> int:
+    def found() -> str | None:
+        lines = [line for line in machine.spool().splitlines() if line.startswith("pid=")]
+        return lines[number - 1] if len(lines) >= number else None
+
+    return int(until(found, f"try {number}").removeprefix("pid="))
+
+
+def test_a_job_killed_from_outside_starts_again_in_place_while_it_gets_further(
+    launch: Launch,
+) -> None:
+    """What it saved need not be in its progress file: the store knows."""
+    machine = launch('echo "from=$TRADEWIND_RESUME."; echo pid=$$; exec sleep 1000', tries=1)
+    os.kill(pid_of_try(machine, 1), signal.SIGKILL)
+    second = pid_of_try(machine, 2)
+    assert machine.spool().count("from=.") == 2
+    key = places.checkpoint(RUN, 1, 10)
+    machine.run.calm.create(key, b"{}")
+    os.kill(second, signal.SIGKILL)
+    third = pid_of_try(machine, 3)
+    assert f"from={key}." in machine.spool()
+    os.kill(third, signal.SIGKILL)
     told = machine.does("failed")
     assert (told.exit_code, told.trouble, told.failures) == (-9, "infrastructure", 0)
+    assert told.saved == 10.0
 
 
 def test_a_job_whose_keeper_is_killed_does_not_go_on(launch: Launch) -> None:
@@ -108,8 +127,9 @@ def test_a_job_whose_keeper_is_killed_does_not_go_on(launch: Launch) -> None:
     pid = int(machine.said("pid=").split("pid=")[1].split()[0])
     parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(parent, signal.SIGKILL)
-    assert machine.does("failed").trouble == "infrastructure"
-    assert not machine.left()
+    again = pid_of_try(machine, 2)
+    assert not lives(pid)
+    assert lives(again)
 
 
 def test_daemons_go_with_the_job(launch: Launch, tmp_path: Path) -> None:

@@ -39,8 +39,7 @@ def test_a_job_that_does_nothing_is_stopped_if_asked(home: Path, tmp_path: Path)
     told = begun(tmp_path / "told", "  {command: sleep 60, idle: 20s}\n")
     busy = begun(
         tmp_path / "busy",
-        "  idle: 20s\n  on_idle: stop\n"
-        "  command: timeout 45 sh -c 'while :; do :; done' || true\n",
+        "  idle: 20s\n  on_idle: stop\n  command: timeout 45 sh -c 'while :; do :; done' || true\n",
     )
     eventually(lambda: all(over(run) for run in (sleeps, told, busy)), within_s=150)
     assert [outcome(run) for run in (sleeps, told, busy)] == ["idle", "succeeded", "succeeded"]

@@ -217,6 +217,38 @@ def gpu_steps(on: str | None, as_json: bool) -> None:
         render.print_json({"accelerator": name, "steps": found})
 
 
+@command.command("recovery")
+@click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="How often."
+)
+@_json
+def recovery(repeat: int, as_json: bool) -> None:
+    """How soon a job that was killed gets on, against torchrun in the same run. Needs torch."""
+    from tradewind.bench import recovery as bench
+
+    with render.bars(["killing"], quiet=as_json) as bar:
+        found = bench.measure(repeat, lambda done, total: bar("killing", done, total))
+    if as_json:
+        render.print_json(found)
+        return
+    click.echo(f"from SIGKILL to the next new step, {render.count(repeat, 'time')} each")
+    click.echo(f"{'torchrun, its worker killed':<32}{found['torchrun_s']:8.2f} s")
+    ratio, excess_s = found["job_ratio"], found["machine_excess_s"]
+    for name, value, verdict in (
+        ("tradewind, its job killed", "job_killed_s", _by(ratio, bench.RATIO_LIMIT, "×")),
+        (
+            "  its machine killed",
+            "machine_killed_s",
+            _by(excess_s, bench.EXCESS_LIMIT_S, " s more"),
+        ),
+    ):
+        click.echo(f"{name:<32}{found[value]:8.2f} s  {verdict}")
+
+
+def _by(value: float, limit: float, unit: str) -> str:
+    return f"{value:6.2f}{unit}  {'within' if value <= limit else 'OVER'} {limit:g}{unit}"
+
+
 def _needed(data: str | None) -> Path:
     if not data:
         raise click.UsageError("--data FILE is missing: what to compare with")

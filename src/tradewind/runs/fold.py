@@ -46,7 +46,7 @@ def _requested(state: RunState, event: events.LegRequested) -> None:
     if event.request.leg != len(state.requests) + 1:
         raise BadFile(f"the journal has leg {event.request.leg} after {len(state.requests)}")
     state.requests[event.request.leg] = event.request
-    state.leg = Leg(event.request, state.number, state.number)
+    state.leg = Leg(event.request, state.number, state.number, began_at=state.saved)
 
 
 def _found(state: RunState, event: events.MachinesFound) -> None:
@@ -104,7 +104,9 @@ def _draining(state: RunState, event: events.LegDraining) -> None:
 
 def _leg_over(state: RunState, event: events.LegOver) -> None:
     leg = _leg(state, event.leg)
-    if not _further(state, event.saved) and event.cause in TROUBLES:
+    _further(state, event.saved)
+    # By all that the leg has brought: most of it was recorded while it lasted.
+    if state.saved <= leg.began_at and event.cause in TROUBLES:
         state.barren += 1
         state.troubles += 1
     state.step = event.step if event.cause == "finished" else state.saved
@@ -122,11 +124,9 @@ def _remember(state: RunState, leg: Leg, kind: str) -> None:
     state.refusals[f"{kind} {what}"] = Refusal(what, kind, state.number)
 
 
-def _further(state: RunState, saved: float) -> bool:
-    if saved <= state.saved:
-        return False
-    state.saved, state.failures, state.barren, state.troubles = saved, 0, 0, 0
-    return True
+def _further(state: RunState, saved: float) -> None:
+    if saved > state.saved:
+        state.saved, state.failures, state.barren, state.troubles = saved, 0, 0, 0
 
 
 def _ended_machine(state: RunState, event: events.MachineEnded) -> None:

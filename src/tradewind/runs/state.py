@@ -24,6 +24,8 @@ class Leg(Struct, frozen=True):
     """By rank."""
     cause: str = ""
     """Why it is to end, once it is."""
+    began_at: float = 0.0
+    """What was saved when it was asked for."""
 
     @property
     def number(self) -> int:

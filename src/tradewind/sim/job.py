@@ -135,11 +135,11 @@ class SimJob:
         self._working.discard(rank)
         self._saves.pop(rank, None)
 
-    def breaks(self, rank: int, now: int) -> None:
+    def breaks(self, rank: int, now: int, *, killed: bool) -> None:
         self.update(now)
         if rank in self._working:
             self._working.discard(rank)
-            self._exits[rank] = (-7, "infrastructure")
+            self._exits[rank] = (-9 if killed else -7, "infrastructure")
 
     def seen(self, rank: int, now: int) -> Job:
         until = self._saves.get(rank)
@@ -149,7 +149,10 @@ class SimJob:
         code = self._exits.get(rank)
         if code:
             tail = "ValueError: bad batch" if code[1] == "user" else ""
-            return Job("exited", self._step, None, float(self.saved), code[0], code[1], tail)
+            return Job(
+                "exited", self._step, None, float(self.saved), code[0], code[1], tail,
+                again=code[0] == -9,
+            )  # fmt: skip
         if rank in self._working or rank in self._saves:
             settled = now - self._since >= _SETTLES_S and len(self._working) == self._nodes
             rate = self._rate if settled else None

@@ -105,8 +105,9 @@ class SimMachine:
             me.notice = True
         if self._broken_at is not None and now >= self._broken_at:
             self._broken_at = None
-            world.fault("hardware broken")
-            job.breaks(self.rank, now)
+            killed = world.rng.random() < 0.5
+            world.fault("job killed" if killed else "hardware broken")
+            job.breaks(self.rank, now, killed=killed)
             self._referee.rests(self.name)
         job.update(now)
         if not job.works(self.rank):

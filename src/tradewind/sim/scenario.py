@@ -36,7 +36,7 @@ class Chances(Struct, frozen=True):
     cut_off: float
     """A machine cannot reach the store for a while."""
     hardware: float
-    """A machine breaks its job."""
+    """A machine breaks its job, or something kills it there."""
     stubborn: float
     """A job takes longer to save than it may."""
 

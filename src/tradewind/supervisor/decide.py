@@ -26,6 +26,8 @@ class Job(Struct, frozen=True):
     trouble: str = ""
     """user or infrastructure, once it has exited badly"""
     tail: str = ""
+    again: bool = False
+    """It was killed, and nothing says that its machine is broken."""
     stalled_s: float = 0.0
     """For how long it has made no step, where it counts them."""
     idle_s: float = 0.0
@@ -64,6 +66,8 @@ class Me:
     failures: int = 0
     failed_at: float = -1.0
     """What was saved when the job failed last."""
+    killed_at: float = -1.0
+    """The same, when it was killed last."""
     idle_since_s: float | None = None
     shut_down: bool = False
 
@@ -171,12 +175,17 @@ def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
     if job.exit_code == 0:
         me.doing, me.reason = "finished", "the job has ended well"
         return []
+    here = me.nodes == 1 and not _save_why(me, uptime_s)
+    if here and job.again and job.saved > me.killed_at:
+        # No try is counted, and it cannot go on for ever: each time it must have got further.
+        me.killed_at = job.saved
+        return [Start(f"again: it was killed (exit code {job.exit_code})")]
     if job.trouble == "infrastructure":
         me.doing, me.reason = "failed", "the machine, not the job, is to blame"
         return []
     me.failures = 1 if job.saved > me.failed_at else me.failures + 1
     me.failed_at = job.saved
-    if me.nodes == 1 and me.failures < me.tries and not _save_why(me, uptime_s):
+    if here and me.failures < me.tries:
         # In place: the machine is good and stays, and nobody else has to start again.
         return [Start(f"again, after exit code {job.exit_code}: {me.failures} of {me.tries} tries")]
     me.doing, me.reason = "failed", f"the job has failed with exit code {job.exit_code}"

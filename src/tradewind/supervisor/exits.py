@@ -5,6 +5,9 @@ machine, its neighbours or the network; the run goes on elsewhere, and no try is
 cannot be told, it is the user's: a broken script that is moved from machine to machine costs money
 until the budget ends, a broken machine that is tried three times costs minutes.
 
+`again`: infrastructure's, but nothing says that the machine is broken. The job was killed, for
+want of memory or by hand. It is worth another try in place, for as long as that gets it further.
+
 First the words of the log's tail, in the order of the table, then the code.
 """
 
@@ -18,9 +21,11 @@ class Blame(NamedTuple):
     trouble: str
     """user, infrastructure; empty after 0"""
     reason: str
+    again: bool = False
 
 
 _USER, _INFRASTRUCTURE = "user", "infrastructure"
+_KILLED = "a worker was killed from outside"
 
 WORDS: tuple[tuple[str, str, str], ...] = (
     # A user's own, though they look like trouble of the machine: first.
@@ -47,7 +52,8 @@ WORDS: tuple[tuple[str, str, str], ...] = (
     (r"Connection (closed|reset) by peer.{0,200}(gloo|ProcessGroup)|gloo.{0,200}Connection (closed|"
      r"reset) by peer", _INFRASTRUCTURE, "another machine went away"),
     # What torchrun, make or a shell say of their children.
-    (r"exitcode\s*:\s*-(7|9)\b", _INFRASTRUCTURE, "a worker was killed from outside"),
+    (r"exitcode\s*:\s*-9\b", _INFRASTRUCTURE, _KILLED),
+    (r"exitcode\s*:\s*-7\b", _INFRASTRUCTURE, "a worker's bus error: memory, disk or a device"),
     (r"Bus error", _INFRASTRUCTURE, "a bus error: memory, disk or a device"),
 )  # fmt: skip
 
@@ -60,6 +66,7 @@ CODES: dict[int, str] = {
     -15: "SIGTERM from outside",
 }
 """Infrastructure's; a shell tells of signal N as 128 + N."""
+_AGAIN = (-1, -2, -9, -15)
 
 _WORDS = tuple((re.compile(words, re.DOTALL), trouble, why) for words, trouble, why in WORDS)
 
@@ -69,10 +76,10 @@ def blame(code: int, tail: str = "") -> Blame:
         return Blame("", "")
     for words, trouble, reason in _WORDS:
         if words.search(tail):
-            return Blame(trouble, reason)
+            return Blame(trouble, reason, reason == _KILLED)
     signal = 128 - code if 128 < code < 160 else code
     if signal in CODES:
-        return Blame(_INFRASTRUCTURE, CODES[signal])
+        return Blame(_INFRASTRUCTURE, CODES[signal], signal in _AGAIN)
     if signal < 0:
         return Blame(_USER, f"the job died of signal {-signal}")
     return Blame(_USER, f"the job ended with exit code {code}")

@@ -40,6 +40,7 @@ class State(Struct, frozen=True):
     tail: str = ""
     step: float = 0.0
     saved: float = 0.0
+    killed_at: float = -1.0
 
     @property
     def final(self) -> bool:

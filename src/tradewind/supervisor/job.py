@@ -57,6 +57,7 @@ class _End(Struct, frozen=True):
     code: int
     trouble: str
     tail: str
+    again: bool = False
 
 
 class Work:
@@ -85,6 +86,8 @@ class Work:
         self._end: _End | None = None
         self._progress = Progress()
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
+        self._found = 0.0
+        """How far the newest checkpoint is that the store was seen to have."""
         # Of a supervisor that was killed. Its keepers have seen to it, unless they were killed too.
         self._end_all("command", *([] if folder.setup_done.exists() else ["setup"]))
 
@@ -96,15 +99,15 @@ class Work:
 
     def seen(self) -> Job:
         self._progress = told = progress.read(self._folder.progress, self._progress)
-        end = self._end
+        end, saved = self._end, max(told.saved, self._found)
         if end is not None:
-            return Job("exited", told.step, None, told.saved, end.code, end.trouble, end.tail)
+            return Job("exited", told.step, None, saved, end.code, end.trouble, end.tail, end.again)
         if self._thread is None:
-            return Job("none", told.step, told.rate, told.saved)
+            return Job("none", told.step, told.rate, saved)
         stalled_s, idle_s = 0.0, 0.0
         if self._part == "command":
             stalled_s, idle_s = self._quiet.seen(told.step, self._watch.uptime_s())
-        return Job("running", told.step, told.rate, told.saved, stalled_s=stalled_s, idle_s=idle_s)
+        return Job("running", told.step, told.rate, saved, stalled_s=stalled_s, idle_s=idle_s)
 
     def start(self, resume: str) -> None:
         """Nothing is left of an earlier try: its keeper has seen to that."""
@@ -176,8 +179,11 @@ class Work:
             if cancelled.is_set():
                 return  # and somebody else has said how it ended
             self._part = "ending"
+        if code and self._boot.nodes == 1:
+            with suppress(TradewindError):  # whether it got further decides about another try
+                self._newest("")
         self._shipper.flush(self._watch.real_s(LAST_WORDS_S))
-        self._end = _End(code, why.trouble, tail)
+        self._end = _End(code, why.trouble, tail, why.again)
         self._wake()
 
     def _failed(self, error: TradewindError, trouble: str) -> tuple[int, str, Blame]:
@@ -260,7 +266,9 @@ class Work:
         """What this leg has saved itself, if it has: after a failure in place, or a restart."""
         boot = self._boot
         mine = f"{places.checkpoints(boot.run_id)}{boot.leg:06d}/"
-        return max(self._store.list_after(mine), default=resume)
+        found = max(self._store.list_after(mine), default=resume)
+        self._found = max(self._found, progress.of_checkpoint(found).saved)
+        return found
 
     def _meet(self, cancelled: threading.Event) -> meeting.Address:
         boot = self._boot

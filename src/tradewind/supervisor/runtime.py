@@ -190,7 +190,7 @@ class Supervisor:
         me = self.me
         state = State(
             me.beat, me.doing, me.reason, me.failures, me.failed_at,
-            job.exit_code, job.trouble, job.tail, job.step, job.saved,
+            job.exit_code, job.trouble, job.tail, job.step, job.saved, me.killed_at,
         )  # fmt: skip
         if _lasting(state) != _lasting(self._kept):
             with suppress(NoAccess):  # a full disk: tried again at the next decision
@@ -210,6 +210,7 @@ def _me(boot: Boot, kept: State) -> Me:
         tries=1, read=boot.after,
     )  # fmt: skip
     me.beat, me.failures, me.failed_at = kept.beat, kept.failures, kept.failed_at
+    me.killed_at = kept.killed_at
     if kept.final:
         me.doing, me.reason = kept.doing, kept.reason
     return me
