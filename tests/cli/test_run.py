@@ -184,10 +184,9 @@ def test_a_workload_without_a_command(home: Path, tmp_path: Path) -> None:
 def test_ticks_move_a_run_forward(home: Path, tmp_path: Path) -> None:
     """As cron does: each is a process of its own."""
     place = folder(tmp_path, 5)
-    from tradewind.cli import run as command
+    from tradewind.api import submit
 
-    work = command._planned(place / "work.yaml")
-    spec = command._spec(*work, local=True, nodes=None, project="", tags=())
-    run = command.submit(stores.open(), spec, place)
+    spec = submit.spec_of(submit.wanted(place / "work.yaml"), local=True)
+    run = submit.submit(stores.open(), spec, place)
     eventually(lambda: bool(tradewind("tick")) and over(run), within_s=90)
     assert json.loads(tradewind("tick", "--json"))["troubles"] == {}

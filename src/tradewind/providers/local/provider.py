@@ -17,8 +17,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
@@ -70,19 +72,25 @@ class LocalProvider:
         clock: Callable[[], float] = wall,
         command: Sequence[str] = (sys.executable, "-m", "tradewind.supervisor"),
         interruptions: Interruptions | None = None,
+        own_only: bool = False,
     ) -> None:
-        """`command` starts a supervisor; the path of its boot.json is appended."""
+        """`command` starts a supervisor; the path of its boot.json is appended. `own_only`: only
+        machines of runs in this store are listed. Those of other stores live in the same home, and
+        a controller of this one would find no journal that claims them."""
         processes.need_linux()
         root = home.resolve() / "local"
         self._tokens, self._launches = root / "tokens", root / "launches"
         self._machines = root / "machines"
         self._store_url, self._clock = store_url, clock
         self._command, self._interruptions = tuple(command), interruptions
+        self._own = _whose(store_url) if own_only else None
 
     def list_machines(self) -> Listing:
         machines: list[Machine] = []
         for path in sorted(self._launches.glob("*.json")):
-            machines += self._listed(path.name.removesuffix(".json"))
+            launch_id = path.name.removesuffix(".json")
+            if self._own is None or self._is_own(launch_id):
+                machines += self._listed(launch_id)
         return Listing(at_s=int(self._clock()), machines=tuple(machines))
 
     def launch(self, request: Request, after: int) -> Sequence[Machine]:
@@ -254,6 +262,10 @@ class LocalProvider:
                 # Whoever holds it does what is to be done.
         return [self._seen(rental) for rental in rentals]
 
+    def _is_own(self, launch_id: str) -> bool:
+        """One that has just been forgotten is nobody's."""
+        return any(_whose(r.boot.store_url) == self._own for r in self._rentals(launch_id))
+
     def _seen(self, rental: Rental) -> Machine:
         end = self._folder(rental).end()
         return rental.machine if end is None else replace(rental.machine, ended_s=end.ended_s)
@@ -296,6 +308,14 @@ def _spawn(folder: MachineFolder) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
         )
+
+
+@lru_cache
+def _whose(store_url: str) -> str:
+    """A store's URL, the same for each name that leads to one folder."""
+    if not store_url.startswith("file://"):
+        return store_url
+    return str(Path(unquote(urlsplit(store_url).path)).resolve())
 
 
 def _spent(token: BinaryIO) -> bool:
