@@ -49,8 +49,12 @@ MAY = {
     "api": BASE
     | {"model", "catalog", "plan", "workload", "store", "journal", "runs", "runs_store", "ledger"}
     | {"providers", "controller", "supervisor"},
+    "upkeep": BASE
+    | {"model", "store", "journal", "runs", "runs_store", "budgetfile", "ledger"}
+    | {"providers", "controller", "api"},
     "cli": BASE
     | {
+        "upkeep",
         "api",
         "model",
         "catalog",

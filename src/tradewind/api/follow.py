@@ -108,12 +108,15 @@ def leave(store: Store, run_id: str) -> Path:
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tradewind", "watch", run_id, "--store", store.url]
     with log.open("ab") as stream:
-        subprocess.Popen(
-            command,
+        # The shell is gone at once and leaves the other to init: whoever called us, and may live
+        # for weeks, has no child to bury.
+        subprocess.run(
+            ["/bin/sh", "-c", '"$@" &', "sh", *command],
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=stream,
             start_new_session=True,
+            check=True,
         )
     return log
 

@@ -27,10 +27,12 @@ from msgspec.structs import replace
 from tradewind import clock as clocks
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model.boot import Boot
+from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Listing, Machine, Request
-from tradewind.providers.base import OutcomeUnknown, Refused
-from tradewind.providers.local import processes
+from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
+from tradewind.providers.local import leftovers, processes
 from tradewind.providers.local.files import (
+    SPENT,
     End,
     Host,
     MachineFolder,
@@ -55,7 +57,6 @@ FACTS = Facts(
 )
 LISTED_S = 3600
 """An ended machine is listed for so long, and then forgotten with its folder."""
-_SPENT = b"spent"
 _PREFIX = "local-"
 
 
@@ -185,6 +186,25 @@ class LocalProvider:
             )
         )
 
+    # Upkeep: leftovers.py says what is what.
+
+    def checks(self) -> Sequence[Finding]:
+        return leftovers.checks(self._launches.parent)
+
+    def leftovers(self) -> Sequence[Leftover]:
+        for path in sorted(self._launches.glob("*.json")):
+            # Machines of a store that nobody looks at any more are forgotten by this alone.
+            self._listed(path.name.removesuffix(".json"))
+        return leftovers.found(self._launches.parent, self._clock())
+
+    def remove(self, leftover: Leftover) -> bool:
+        name = leftover.name
+        launch_id = name if leftover.kind == "token" else _launch_id(name)
+        if not is_name(launch_id):
+            return False
+        with self._token(launch_id, wait=False) as token:
+            return token is not None and leftovers.remove(self._launches.parent, leftover, token)
+
     # What follows from a purchase. All of it by the holder of its token.
 
     def _start(self, rentals: Iterable[Rental]) -> None:
@@ -244,7 +264,7 @@ class LocalProvider:
     def _forget(self, launch_id: str, rentals: Sequence[Rental], token: BinaryIO) -> None:
         # The token first: from a purchase without folders its machines would be started again.
         token.truncate(0)
-        token.write(_SPENT)
+        token.write(SPENT)
         token.flush()
         os.fsync(token.fileno())
         for rental in rentals:
@@ -320,7 +340,7 @@ def _whose(store_url: str) -> str:
 
 def _spent(token: BinaryIO) -> bool:
     token.seek(0)
-    return token.read() == _SPENT
+    return token.read() == SPENT
 
 
 def _launch_id(machine_id: str) -> str:
