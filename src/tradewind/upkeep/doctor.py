@@ -124,7 +124,7 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
 
 def _attended(store: Store, sight: Survey) -> Finding:
     """By the age of the sign that a controller renews, or of what a tick here has remembered."""
-    live = [name for name in sight.live if name in sight.states]
+    live = [n for n in sight.live if n in sight.states and sight.states[n].phase]
     many = f"{len(live)} run{'s' if len(live) != 1 else ''}"
     if not live:
         return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})

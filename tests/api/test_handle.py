@@ -65,6 +65,7 @@ def test_a_run_from_its_file_to_its_end(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.system
 def test_stop_resume_and_waiting_for_a_while(home: Path, tmp_path: Path) -> None:
     work = workload.load(str(job(tmp_path / "job", "sleep 300")))
     spec_folder = tmp_path / "job"
@@ -79,6 +80,7 @@ def test_stop_resume_and_waiting_for_a_while(home: Path, tmp_path: Path) -> None
     assert run.wait() == "cancelled"
 
 
+@pytest.mark.system
 def test_a_job_that_fails_is_no_exception(home: Path, tmp_path: Path) -> None:
     run = tradewind.run(job(tmp_path / "job", "echo no; exit 3"))
     assert run.outcome == "failed"
