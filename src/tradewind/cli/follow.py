@@ -40,8 +40,8 @@ class Teller:
                 words = runview.event_words(event)
                 if words:
                     self._say(f"{commit.at.astimezone():%H:%M:%S}  {words}")
-        if self._sight.outcome:
-            self._clear()
+        if self._sight.state.outcome:
+            self._clear()  # its machines are given back, and then comes the last line
         elif sys.stdout.isatty():
             self._clear()
             self._line = self._status()[: get_terminal_size().columns - 1]

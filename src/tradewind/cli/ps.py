@@ -83,6 +83,6 @@ def _texts(row: dict[str, Any]) -> list[str]:
         row["where"],
         f"{share:.0f} %",
         str(row["legs"]),
-        f"${row['cost_usd']:.2f}",
+        f"${render.money(row['cost_usd'] * 1e6)}",
         ", ".join(said) or ("" if row["state"] in _OVER else "in time"),
     ]

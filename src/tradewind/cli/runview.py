@@ -54,7 +54,7 @@ def event_words(event: events.Event) -> str:
 def status(
     state: RunState, beats: Mapping[str, Heartbeat], now: float, cost: int | None = None
 ) -> str:
-    """How it stands, in one line: step, speed, forecast, money."""
+    """How it stands, in one line: step, speed, forecast, money, and last where, which is long."""
     spec, leg = state.spec, state.leg
     if spec is None:
         return "not submitted yet"
@@ -63,7 +63,7 @@ def status(
         words = OUTCOMES.get(state.outcome, "waiting for machines")
         return " · ".join([words, *money, *_until(spec.deadline_s, now, state.outcome)])
     beat = next((beats[name] for name in leg.machines if name in beats), None)
-    parts = [f"leg {leg.number}", leg.request.way.words]
+    parts = [f"leg {leg.number}"]
     if beat is None:
         parts.append("buying" if leg.state == "requested" else "booting")
     else:
@@ -74,7 +74,8 @@ def status(
             parts.append(f"{beat.rate:,.3g}/s")
             left_s = max(spec.work - beat.step, 0.0) / beat.rate
             parts.append(f"done in {format_hours(left_s / 3600)}")
-    return " · ".join([*parts, *money, *_until(spec.deadline_s, now, state.outcome)])
+    parts += [*money, *_until(spec.deadline_s, now, state.outcome), leg.request.way.words]
+    return " · ".join(parts)
 
 
 def _until(deadline_s: float | None, now: float, outcome: str) -> list[str]:
