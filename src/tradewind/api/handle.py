@@ -45,7 +45,8 @@ class Run:
 
     def __repr__(self) -> str:
         words = self.outcome or (f"leg {self._leg}, " if self._leg else "") + (self.phase or "new")
-        return f"<Run {self.id}: {words}, {self.step:,.0f} of {self.work:,.0f}>"
+        far = f", {self.step:,.0f} of {self.work:,.0f}" if self.step and not self.outcome else ""
+        return f"<Run {self.id}: {words}{far}>"
 
     @property
     def id(self) -> str:

@@ -174,7 +174,7 @@ def _tick_age(store: Store) -> float | None:
 
 
 def _orphans(store: Store, sight: Survey, providers: Mapping[str, Provider]) -> Iterator[Finding]:
-    from tradewind.upkeep.sweep import AFTER_S, unsubmitted
+    from tradewind.upkeep.sweep import unsubmitted
 
     for stray in sight.strays:
         yield Finding(
@@ -190,7 +190,7 @@ def _orphans(store: Store, sight: Survey, providers: Mapping[str, Provider]) -> 
         yield Finding(
             about="orphans",
             level=WARNING,
-            what=f"begun over {AFTER_S // 60} minutes ago and never submitted: {_some(begun)}",
+            what=f"begun over an hour ago and never submitted: {_some(begun)}",
             why="what was sent for it takes room, and it is looked at again and again",
             todo="tradewind sweep",
         )
