@@ -187,6 +187,25 @@ def test_a_provider_that_does_not_answer() -> None:
 
 
 def test_who_we_are_to_a_bucket() -> None:
-    [finding] = checks.credential_checks("s3://b", {"AWS_ACCESS_KEY_ID": "x"})
-    assert finding.measured["variables"] == ["AWS_ACCESS_KEY_ID"]
-    assert list(checks.credential_checks("file:///x", {})) == []
+    env = {"AWS_ACCESS_KEY_ID": "x"}
+    for troubles, level in (
+        ([], "ok"),
+        (["NoAccess"], "broken"),
+        (["SourceFailed"], "warning"),
+    ):
+        [finding] = checks.credential_checks("s3://b", troubles, env)
+        assert finding.measured["variables"] == ["AWS_ACCESS_KEY_ID"]
+        assert finding.level == level
+    assert list(checks.credential_checks("file:///x", [], {})) == []
+
+
+def test_a_bucket_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("obstore")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    assert bad(looked("s3://b/x")) == [
+        ("store", "broken"),
+        ("credentials", "warning"),
+        ("runs", "warning"),
+    ]

@@ -29,6 +29,9 @@ Where = str | Path | Store | None
 class Run:
     """One run of a store, as it stood when it was last read; `refresh` reads it again."""
 
+    trouble = ""
+    """What went wrong in the last pass of `wait`; it is tried again."""
+
     def __init__(self, run_id: str, store: Where = None) -> None:
         """By its id, or the beginning of one that no other has."""
         opened = _opened(store)
@@ -123,6 +126,7 @@ class Run:
 
         def tell(_: object, troubles: list[tuple[str, TradewindError]]) -> None:
             met[:] = [error for who, error in troubles if who in ("", self.id)]
+            self.trouble = met[-1].message if met else ""
             if on_progress:
                 on_progress(self)
 

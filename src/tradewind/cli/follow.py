@@ -84,8 +84,8 @@ class Recorder:
                 render.print_line(found | to_builtins({"at": commit.at, "event": event}))
 
 
-def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str:
-    """How the run ended. Ctrl-C leaves it to the background, and ends this process."""
+def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:
+    """How the run ended; None: Ctrl-C was pressed, and it goes on in the background."""
     sight = follow.Sight(store, run_id)
     if not quiet:
         click.echo(f"run {run_id} in {store.url}")
@@ -96,7 +96,7 @@ def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str:
         if not quiet:
             click.echo("")
         leave(store, run_id, quiet=quiet)
-        raise click.exceptions.Exit(0) from None
+        return None
     if not quiet:
         click.echo(runview.ending(sight.state, sight.cost))
     return outcome

@@ -41,5 +41,5 @@ def command(
         outcome = follow.until_over(opened, run_id, quiet=as_json)
     if as_json:
         render.print_json({"run": run_id, "store": opened.url, "outcome": outcome})
-    if not detach and outcome != "succeeded":
+    if outcome not in (None, "succeeded"):
         raise click.exceptions.Exit(1)

@@ -95,7 +95,7 @@ def _carry_out(store: Store, run_id: str, *, detach: bool, as_json: bool) -> Non
         outcome = follow.until_over(store, run_id, quiet=as_json)
     if as_json:
         render.print_json({"run": run_id, "store": store.url, "outcome": outcome})
-    if not detach and outcome != "succeeded":
+    if outcome not in (None, "succeeded"):
         raise click.exceptions.Exit(1)
 
 

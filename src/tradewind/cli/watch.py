@@ -31,7 +31,7 @@ def command(run: str | None, store_url: str | None, as_json: bool) -> None:
         return
     run_id = runs_store.named(opened, run)
     outcome = _one(opened, run_id) if as_json else follow.until_over(opened, run_id)
-    if outcome != "succeeded":
+    if outcome not in (None, "succeeded"):
         raise click.exceptions.Exit(1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +27,14 @@ _WHY_SLOW = "every pass over runs waits for it, and machines that cannot reach i
 
 
 def refused(about: str, what: str, error: TradewindError) -> Finding:
-    return Finding(about=about, level=BROKEN, what=what, why=error.message, todo=error.hint or "")
+    return Finding(
+        about=about,
+        level=BROKEN,
+        what=what,
+        why=error.message,
+        todo=error.hint or "",
+        measured={"error": type(error).__name__},
+    )
 
 
 def store_checks(store: Store) -> Iterator[Finding]:
@@ -80,8 +87,11 @@ def _round_trip(store: Store, key: str) -> Iterator[Finding]:
     )
 
 
-def credential_checks(url: str, env: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Who we are to a bucket; whether it believes us, the store's own checks tell."""
+def credential_checks(
+    url: str, troubles: Sequence[str], env: Mapping[str, str] = os.environ
+) -> Iterator[Finding]:
+    """Who we are to a bucket, and whether it believes us: `troubles` are the errors that the
+    store's own checks met."""
     scheme = url.partition("://")[0]
     names = {
         "s3": ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"),
@@ -91,13 +101,31 @@ def credential_checks(url: str, env: Mapping[str, str] = os.environ) -> Iterator
     if names is None:
         return
     given = [name for name in names if env.get(name)]
-    told = f"by {', '.join(given)}" if given else "by what the cloud's own tools have kept"
-    yield Finding(
-        about="credentials",
-        level=OK,
-        what=f"{scheme}: {told}",
-        measured={"store": scheme, "variables": given},
-    )
+    told = f"of {', '.join(given)}" if given else "that the cloud's own tools have kept"
+    measured = {"store": scheme, "variables": given}
+    if NoAccess.__name__ in troubles:
+        yield Finding(
+            about="credentials",
+            level=BROKEN,
+            what=f"{scheme}: those {told} were refused",
+            why="without them neither you nor a machine reaches the runs",
+            todo="docs/store.md has the variables, and what a bucket must permit",
+            measured=measured | {"accepted": False},
+        )
+    elif troubles:
+        yield Finding(
+            about="credentials",
+            level=WARNING,
+            what=f"{scheme}: nobody knows whether those {told} are accepted",
+            why="the store could not be asked",
+            todo="mend the store first",
+            measured=measured | {"accepted": None},
+        )
+    else:
+        what = f"{scheme}: those {told} are accepted"
+        yield Finding(
+            about="credentials", level=OK, what=what, measured=measured | {"accepted": True}
+        )
 
 
 def clock_checks(store: Store, listings: Mapping[str, Listing]) -> Iterator[Finding]:

@@ -45,7 +45,9 @@ def examine(url: str | None, providers: Callable[[Store], Mapping[str, Provider]
         store = stores.open(url)
         opened = store
         collect("store", lambda: checks.store_checks(opened))
-        collect("credentials", lambda: checks.credential_checks(opened.url))
+        met = [f.measured.get("error", "") for f in found if f.about == "store"]
+        met = [name for name in met if name]
+        collect("credentials", lambda: checks.credential_checks(opened.url, met))
     except TradewindError as error:
         found.append(checks.refused("store", f"{url or 'the store'} cannot be opened", error))
     if store is None or any(f.about == "store" and f.level == BROKEN for f in found):

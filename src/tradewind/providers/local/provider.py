@@ -85,6 +85,7 @@ class LocalProvider:
         self._store_url, self._clock = store_url, clock
         self._command, self._interruptions = tuple(command), interruptions
         self._own = _whose(store_url) if own_only else None
+        self._asked: dict[str, bool] = {}
 
     def list_machines(self) -> Listing:
         machines: list[Machine] = []
@@ -283,8 +284,12 @@ class LocalProvider:
         return [self._seen(rental) for rental in rentals]
 
     def _is_own(self, launch_id: str) -> bool:
-        """One that has just been forgotten is nobody's."""
-        return any(_whose(r.boot.store_url) == self._own for r in self._rentals(launch_id))
+        """A purchase never changes, and there is a look every second. One that has just been
+        forgotten is nobody's."""
+        if launch_id not in self._asked:
+            rentals = self._rentals(launch_id)
+            self._asked[launch_id] = any(_whose(r.boot.store_url) == self._own for r in rentals)
+        return self._asked[launch_id]
 
     def _seen(self, rental: Rental) -> Machine:
         end = self._folder(rental).end()
