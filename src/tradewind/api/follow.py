@@ -34,6 +34,18 @@ class Sight:
         self.commits: list[Commit] = []
         self.beats: dict[str, Heartbeat] = {}
 
+    @classmethod
+    def of(cls, store: Store, run_id: str, state: RunState, commits: list[Commit]) -> Sight:
+        """Of a run whose journal was read already."""
+        sight = cls(store, run_id)
+        sight.state, sight.commits = state, commits
+        return sight
+
+    @property
+    def step(self) -> float:
+        """How far it is: what its machines say, or what was recorded last."""
+        return max((beat.step for beat in self.beats.values()), default=0.0) or self.state.step
+
     def look(self) -> list[Commit]:
         """The commits that are new; BadFile where the journal is damaged."""
         new = journal.read(self.store, self.run_id, self.state.number)

@@ -42,8 +42,7 @@ class Run:
     def _read(cls, store: Store, loaded: runs_store.Loaded) -> Run:
         """One whose journal was read already."""
         run = object.__new__(cls)
-        run._sight = follow.Sight(store, loaded.run_id)
-        run._sight.state, run._sight.commits = loaded.state, loaded.commits
+        run._sight = follow.Sight.of(store, loaded.run_id, loaded.state, loaded.commits)
         return run
 
     def __repr__(self) -> str:
@@ -85,8 +84,8 @@ class Run:
 
     @property
     def step(self) -> float:
-        """How far it is: what its machines say, or what was recorded last."""
-        return max((b.step for b in self._sight.beats.values()), default=0.0) or self.state.step
+        """How far it is: what its machines said when it was last read, or what was recorded."""
+        return self._sight.step
 
     @property
     def work(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
@@ -107,10 +108,13 @@ def _silent(commits: list[Commit], troubles: Troubles) -> None:
 
 
 def leave(store: Store, run_id: str, *, quiet: bool = False) -> None:
+    from tradewind import store as stores
+
     log = follow.leave(store, run_id)
     if not quiet:
+        where = "" if stores.open().url == store.url else f" --store {quote(store.url)}"
         click.echo(f"{run_id} goes on in the background ({log})")
-        click.echo(f"  how it stands   tradewind show {run_id}")
-        click.echo(f"  what it prints  tradewind logs {run_id} -f")
-        click.echo(f"  come back       tradewind watch {run_id}")
-        click.echo(f"  end it          tradewind stop {run_id}")
+        click.echo(f"  how it stands   tradewind show {run_id}{where}")
+        click.echo(f"  what it prints  tradewind logs {run_id} -f{where}")
+        click.echo(f"  come back       tradewind watch {run_id}{where}")
+        click.echo(f"  end it          tradewind stop {run_id}{where}")
