@@ -48,8 +48,16 @@ MAY = {
     "bench": BASE
     | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"}
     | {"controller", "providers", "runs"},
+    "api": BASE
+    | {"model", "catalog", "plan", "workload", "store", "journal", "runs", "runs_store", "ledger"}
+    | {"providers", "controller", "supervisor"},
+    "upkeep": BASE
+    | {"model", "store", "journal", "runs", "runs_store", "budgetfile", "ledger"}
+    | {"providers", "controller", "api"},
     "cli": BASE
     | {
+        "upkeep",
+        "api",
         "model",
         "catalog",
         "pictures",
@@ -71,7 +79,7 @@ MAY = {
         "supervisor",
     },
     "__main__": {"cli"},
-    "__init__": {"catalog", "model", "workload", "plan", "web"},
+    "__init__": {"api", "catalog", "model", "workload", "plan", "web"},
 }  # type: dict[str, set[str]]
 
 # Pure rooms read no clock and touch no file: not even through the base.

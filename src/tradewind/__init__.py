@@ -11,6 +11,10 @@
     found = tradewind.plan(work)
     print(found.best.instance_type, found.best.hours, found.best.cost)
 
+    run = tradewind.run("work.yaml")               # on this computer; detach=True returns at once
+    print(run.outcome, run.step, run.cost, [line.text for line in run.logs()][-1])
+    print(tradewind.runs())
+
 Sub-packages are imported when first touched, so `import tradewind` costs next to nothing.
 """
 
@@ -21,6 +25,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tradewind import catalog as catalog
     from tradewind import workload as workload
+    from tradewind.api.handle import Run as Run
+    from tradewind.api.handle import run as run
+    from tradewind.api.handle import runs as runs
     from tradewind.model import (
         Checkpoint,
         Data,
@@ -39,11 +46,14 @@ __all__ = [
     "Job",
     "Limits",
     "Measured",
+    "Run",
     "Train",
     "Workload",
     "__version__",
     "catalog",
     "plan",
+    "run",
+    "runs",
     "workload",
 ]
 
@@ -51,7 +61,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("catalog", "plan", "workload"):
+    if name in ("Run", "run"):
+        return getattr(importlib.import_module("tradewind.api.handle"), name)
+    if name in ("catalog", "plan", "runs", "workload"):
         return importlib.import_module(f"tradewind.{name}")
     if name in __all__:
         return getattr(importlib.import_module("tradewind.model"), name)

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import on_a_terminal
 from tests.eventually import eventually
 from tradewind import journal, runs_store
 from tradewind import store as stores
-from tradewind.model.event import LegOver, LegRequested
+from tradewind.model.event import LaunchRefused, LegOver, LegRequested
 from tradewind.providers.local.provider import LocalProvider
 
 JOB = """
@@ -94,6 +95,14 @@ def test_a_job_runs_to_its_end(home: Path, tmp_path: Path) -> None:
     assert "leg 1" in tradewind("show", run[:8])
     assert "count" in tradewind("cost")
     assert "is over already: done" in tradewind("stop", run)
+    told = json.loads(tradewind("stop", run, "--json"))
+    assert (told["run"], told["asked"], told["outcome"]) == (run, False, "succeeded")
+    lines = [json.loads(line) for line in tradewind("logs", run, "--json").splitlines()]
+    assert lines[1] == {"leg": 1, "rank": 0, "offset": 7, "text": "step 1"}
+    assert [line["text"] for line in lines] == printed(run)
+    told = [json.loads(line) for line in tradewind("watch", run, "--json").splitlines()]
+    assert told[0]["event"]["type"] == "submitted"
+    assert told[-1] == {"run": run, "outcome": "succeeded"}
     assert "cannot be resumed" in tradewind("resume", run, check=2)
     assert not list((home / "local" / "machines").glob("*/notice.json"))
 
@@ -114,7 +123,9 @@ def test_interruptions_and_dead_controllers_are_survived(home: Path, tmp_path: P
             continue
         if b"watch" in words and run.encode() in words:
             os.kill(int(pid.name), signal.SIGKILL)
-    tradewind("interrupt", run, "--notice", "3s")
+    taken = json.loads(tradewind("interrupt", run, "--notice", "3s", "--json"))
+    assert taken["machines"] == [f"local-{run}-1-0"]
+    assert taken["notice_s"] == 3
     watcher = subprocess.Popen(
         [sys.executable, "-m", "tradewind", "watch", run], stdout=subprocess.DEVNULL
     )
@@ -160,6 +171,10 @@ def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
         ("run nowhere.yaml --local --yes", "no file nowhere.yaml", 3),
         ("run {work} --yes", "--local carries the plan out", 2),
         ("run {work} --nodes 2 --yes", "go with --local", 2),
+        ("run {work} --trace t.csv --yes", "go with --local", 2),
+        ("run {work} --local --chaos 9s --trace t.csv --yes", "exclude each other", 2),
+        ("run {work} --local --trace-speed 2 --yes", "goes with --trace", 2),
+        ("run {work} --local --trace nowhere.csv --yes", "no file nowhere.csv", 3),
         ("run {work} --local", "add --yes", 2),
         ("run {work} --local --yes --tag x", "NAME=VALUE", 2),
         ("show nothing", "no run 'nothing'", 3),
@@ -184,10 +199,44 @@ def test_a_workload_without_a_command(home: Path, tmp_path: Path) -> None:
 def test_ticks_move_a_run_forward(home: Path, tmp_path: Path) -> None:
     """As cron does: each is a process of its own."""
     place = folder(tmp_path, 5)
-    from tradewind.cli import run as command
+    from tradewind.api import submit
 
-    work = command._planned(place / "work.yaml")
-    spec = command._spec(*work, local=True, nodes=None, project="", tags=())
-    run = command.submit(stores.open(), spec, place)
+    spec = submit.spec_of(submit.wanted(place / "work.yaml"), local=True)
+    run = submit.submit(stores.open(), spec, place)
     eventually(lambda: bool(tradewind("tick")) and over(run), within_s=90)
     assert json.loads(tradewind("tick", "--json"))["troubles"] == {}
+
+
+@pytest.mark.system
+def test_a_trace_is_replayed(home: Path, tmp_path: Path) -> None:
+    """Refused while there was no capacity, taken when it ended, and finished all the same."""
+    place = folder(tmp_path, 200)
+    work = place / "work.yaml"
+    work.write_text(work.read_text() + "limits: {markets: [spot]}\n")
+    table = tmp_path / "traces.csv"
+    table.write_text("trace_id,zone,nodes,gap_seconds,rle\nt,z,1,60,0x5 1x45 0x5 1x9999\n")
+    told = json.loads(
+        tradewind(
+            "run", str(work), "--local", "--yes", "--json", "--trace", str(table),
+            "--trace-speed", "60",
+        )
+    )  # fmt: skip
+    assert told["outcome"] == "succeeded"
+    commits = journal.read(stores.open(), told["run"])
+    events = [event for commit in commits for event in commit.events]
+    refused = [event for event in events if isinstance(event, LaunchRefused)]
+    assert {event.kind for event in refused} == {"no_capacity"}
+    assert "t)" in refused[0].reason
+
+
+@pytest.mark.system
+def test_whoever_comes_back_sees_how_it_stands(home: Path, tmp_path: Path) -> None:
+    """Though another process looks after the run, and ours stands back."""
+    place = folder(tmp_path, 200)
+    tradewind("run", str(place / "work.yaml"), "--local", "--yes", "--detach")
+    run = newest()
+    eventually(lambda: len(printed(run)) > 5)
+    shown = on_a_terminal(home, "watch", run)
+    assert "leg 1 is up" in shown
+    assert "leg 1 · working · " in shown
+    assert "done; 1 leg" in shown

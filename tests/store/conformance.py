@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import pytest
 from tests.store.servers import child_env
 from tradewind.errors import InvalidValue, NoAccess, NotFound
 from tradewind.store import Store
+from tradewind.store.base import Dated
 from tradewind.store.probe import probe
 
 ODD = [
@@ -68,6 +70,16 @@ class Conformance:
         with pytest.raises(NotFound):
             store.get("a/b")
         assert store.list_after("") == ["a/c"]
+
+    def test_tells_when_something_was_written(self, place: Place) -> None:
+        """By a clock of its own, which is this computer's here; one in memory has none."""
+        if not isinstance(place.store, Dated):
+            return
+        before = time.time()
+        place.store.create("dated", b"x")
+        assert before - 60 < place.store.written_s("dated") < time.time() + 60
+        with pytest.raises(NotFound):
+            place.store.written_s("never")
 
     def test_create_never_overwrites(self, place: Place) -> None:
         assert place.store.create("k", b"first")

@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 from bisect import bisect_right
+from email.utils import formatdate
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -90,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
         headers = {
             "etag": _tag(data),
             "x-goog-generation": str(generation),
-            "last-modified": "Sun, 15 Nov 2026 12:00:00 GMT",
+            "last-modified": formatdate(usegmt=True),
         }
         if self.headers.get("if-match") not in (None, _tag(data)):
             self._say(412)

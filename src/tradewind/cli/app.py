@@ -31,6 +31,8 @@ COMMANDS = {
     "watch": "Look after runs until they are over.",
     "tick": "One pass over all runs, for cron, a CI job or a function.",
     "interrupt": "Take a run's machines away, to see that it survives.",
+    "doctor": "Check what runs stand on, and find what was left behind.",
+    "sweep": "End what no run claims, remove what need not be kept.",
     "offers": "Search what can be rented: prices everywhere, cheapest first.",
     "accelerators": "Facts about accelerators, who sells them and for how much.",
     "compare": "Compare instance types side by side.",

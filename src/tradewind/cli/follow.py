@@ -1,67 +1,63 @@
-"""Looking on while a run goes on: in the foreground with a line that tells how it stands, or left
-to a process of its own."""
+"""Looking on while a run goes on: what happens line by line, and how it stands."""
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from shlex import quote
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
-from tradewind import clock, journal, runs_store
+from tradewind import clock
+from tradewind.api import follow
 from tradewind.cli import runview
-from tradewind.ownfiles import home
 
 if TYPE_CHECKING:
-    from tradewind.controller.loop import Loop, Troubles
+    from tradewind.controller.loop import Troubles
+    from tradewind.journal import Commit
     from tradewind.store.base import Store
+
+_EACH_S = 60.0
+"""Into a file or a pipe, how it stands is told so often."""
 
 
 class Teller:
-    """Prints what is new in a run's journal, and in place how far it is."""
+    """Prints what is new in a run's journal, and how far it is: on a terminal in place."""
 
-    def __init__(self, store: Store, loop: Loop, run_id: str, *, quiet: bool) -> None:
-        self._store, self._loop, self._run_id, self._quiet = store, loop, run_id, quiet
-        self._read = 0
+    def __init__(self, sight: follow.Sight) -> None:
+        self._sight = sight
         self._line = ""
         self._told = ""
-        self._began = False
+        self._due = clock.stopwatch() + _EACH_S
 
-    @property
-    def outcome(self) -> str:
-        """How the run ended; empty while it goes on."""
-        if not self._began:
-            return ""  # what is remembered may be from before it was resumed
-        memory = self._loop.controller.memory.runs.get(self._run_id)
-        # Without one, whoever was quicker has closed it, and it is no longer looked at.
-        state = memory.state if memory else runs_store.load(self._store, self._run_id).state
-        return state.outcome if state.phase == "closed" else ""
-
-    def tell(self, troubles: Troubles) -> None:
-        self._began = True
+    def tell(self, commits: list[Commit], troubles: Troubles) -> None:
         for run_id, error in troubles:
-            if run_id in ("", self._run_id) and error.message != self._told:
+            if run_id in ("", self._sight.run_id) and error.message != self._told:
                 self._say(f"trouble: {error.message}")
                 self._told = error.message
-        if self._quiet:
-            return
-        for commit in journal.read(self._store, self._run_id, self._read):
-            self._read = commit.number
+        for commit in commits:
             for event in commit.events:
                 words = runview.event_words(event)
                 if words:
                     self._say(f"{commit.at.astimezone():%H:%M:%S}  {words}")
-        memory = self._loop.controller.memory.runs.get(self._run_id)
-        if memory and sys.stdout.isatty():
+        if self._sight.state.outcome:
+            self._clear()  # its machines are given back, and then comes the last line
+        elif sys.stdout.isatty():
             self._clear()
-            self._line = runview.status(memory.state, memory.pulses, clock.now().timestamp())
+            self._line = self._status()[: get_terminal_size().columns - 1]
             click.echo(self._line, nl=False)
+        elif clock.stopwatch() >= self._due:
+            self._due = clock.stopwatch() + _EACH_S
+            click.echo(f"{clock.now().astimezone():%H:%M:%S}  {self._status()}")
+
+    def _status(self) -> str:
+        now = clock.now().timestamp()
+        return runview.status(self._sight.state, self._sight.beats, now, self._sight.cost)
 
     def _say(self, text: str) -> None:
-        if not self._quiet:
-            self._clear()
-            click.echo(text)
+        self._clear()
+        click.echo(text)
 
     def _clear(self) -> None:
         if self._line:
@@ -69,41 +65,56 @@ class Teller:
             self._line = ""
 
 
-def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str:
-    """How the run ended. Ctrl-C leaves it to the background, and ends this process."""
-    from tradewind.cli import fleet
+class Recorder:
+    """The same for programs: a line of JSON for each event and each trouble."""
 
-    loop = fleet.loop(store)
-    teller = Teller(store, loop, run_id, quiet=quiet)
+    def __init__(self, sight: follow.Sight) -> None:
+        self._sight = sight
+
+    def tell(self, commits: list[Commit], troubles: Troubles) -> None:
+        from msgspec import to_builtins
+
+        from tradewind.cli import render
+
+        for run_id, error in troubles:
+            if run_id in ("", self._sight.run_id):
+                render.print_line({"run": self._sight.run_id, "trouble": error.message})
+        for commit in commits:
+            for event in commit.events:
+                found = {"run": self._sight.run_id, "number": commit.number}
+                render.print_line(found | to_builtins({"at": commit.at, "event": event}))
+
+
+def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:
+    """How the run ended; None: Ctrl-C was pressed, and it goes on in the background."""
+    sight = follow.Sight(store, run_id)
     if not quiet:
         click.echo(f"run {run_id} in {store.url}")
+    tell = Teller(sight).tell if not quiet else _silent
     try:
-        loop.watch(lambda: not teller.outcome, tell=teller.tell)
+        outcome = follow.watch(sight, tell=tell)
     except KeyboardInterrupt:
-        click.echo("")
+        if not quiet:
+            click.echo("")
         leave(store, run_id, quiet=quiet)
-        raise click.exceptions.Exit(0) from None
+        return None
     if not quiet:
-        click.echo(runview.ending(runs_store.load(store, run_id)))
-    return teller.outcome
+        click.echo(runview.ending(sight.state, sight.cost))
+    return outcome
+
+
+def _silent(commits: list[Commit], troubles: Troubles) -> None:
+    pass
 
 
 def leave(store: Store, run_id: str, *, quiet: bool = False) -> None:
-    """To a process in the background, which outlives this one and its terminal."""
-    log = home() / "watch" / f"{run_id}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tradewind", "watch", run_id, "--store", store.url]
-    with log.open("ab") as stream:
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=stream,
-            start_new_session=True,
-        )
+    from tradewind import store as stores
+
+    log = follow.leave(store, run_id)
     if not quiet:
+        where = "" if stores.open().url == store.url else f" --store {quote(store.url)}"
         click.echo(f"{run_id} goes on in the background ({log})")
-        click.echo(f"  how it stands   tradewind show {run_id}")
-        click.echo(f"  what it prints  tradewind logs {run_id} -f")
-        click.echo(f"  come back       tradewind watch {run_id}")
-        click.echo(f"  end it          tradewind stop {run_id}")
+        click.echo(f"  how it stands   tradewind show {run_id}{where}")
+        click.echo(f"  what it prints  tradewind logs {run_id} -f{where}")
+        click.echo(f"  come back       tradewind watch {run_id}{where}")
+        click.echo(f"  end it          tradewind stop {run_id}{where}")

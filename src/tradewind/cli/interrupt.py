@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import click
 
-from tradewind.errors import InvalidValue
+from tradewind.cli import render
 
 
 @click.command("interrupt")
 @click.argument("run")
 @click.option("--notice", default="10s", show_default=True, metavar="TIME", help="How long before.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
-def command(run: str, notice: str, store_url: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(run: str, notice: str, store_url: str | None, as_json: bool) -> None:
     """Take the machines of a run on this computer away, as a cloud does: notice, then SIGKILL."""
     from tradewind import runs_store
     from tradewind import store as stores
-    from tradewind.cli import fleet
+    from tradewind.api import orders
     from tradewind.units import parse_duration
 
     opened = stores.open(store_url)
     run_id = runs_store.named(opened, run)
-    leg = runs_store.load(opened, run_id).state.leg
-    if leg is None or not leg.machines:
-        raise InvalidValue(f"{run_id} has no machines now", hint=f"tradewind show {run_id}")
-    if leg.request.way.provider != "local":
-        raise InvalidValue(f"{run_id} is not on this computer: only a cloud takes its machines")
-    notice_s = 0 if notice in ("0", "0s") else parse_duration(notice)
-    fleet.local(opened).interrupt(leg.machines, notice_s)
-    click.echo(f"{', '.join(leg.machines)} will be taken in {notice_s} s")
+    notice_s = 0.0 if notice in ("0", "0s") else parse_duration(notice)
+    taken = orders.interrupt(opened, run_id, notice_s)
+    if as_json:
+        render.print_json({"run": run_id, "machines": list(taken), "notice_s": notice_s})
+        return
+    when = f"in {notice_s:g} s" if notice_s else "now"
+    click.echo(f"{', '.join(taken)} will be taken {when}")

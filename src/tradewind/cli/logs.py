@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind import clock
-from tradewind.errors import NotFound
+from tradewind.cli import render
 
 if TYPE_CHECKING:
-    from tradewind.store.base import Store
+    from tradewind.api.logs import Reader
+    from tradewind.runs.state import RunState
 
 _POLL_S = 1.0
 
@@ -22,34 +23,39 @@ _POLL_S = 1.0
 @click.option("--leg", type=click.IntRange(min=1), help="Of this leg only. Default: all.")
 @click.option("--rank", type=click.IntRange(min=0), default=0, show_default=True, help="Machine.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
-def command(run: str, follow: bool, leg: int | None, rank: int, store_url: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each line.")
+def command(
+    run: str, follow: bool, leg: int | None, rank: int, store_url: str | None, as_json: bool
+) -> None:
     """Print the output of a run's job, leg after leg, byte for byte."""
     from tradewind import runs_store
     from tradewind import store as stores
+    from tradewind.api.follow import Sight
+    from tradewind.api.logs import Reader, check_leg
 
     opened = stores.open(store_url)
-    run_id = runs_store.named(opened, run)
-    state = runs_store.load(opened, run_id).state
-    if leg is not None and leg not in state.requests:
-        raise NotFound(f"{run_id} has no leg {leg}", hint=f"it has had {len(state.requests)}")
-    done: dict[int, int] = {}
+    sight = Sight(opened, runs_store.named(opened, run))
+    sight.look()
+    check_leg(sight.run_id, sight.state, leg)
+    reader = Reader(opened, sight.run_id, leg=leg, rank=rank)
     while True:
-        over = state.phase in ("ended", "closed", "")
-        for number in [leg] if leg is not None else list(state.requests):
-            _print_new(opened, run_id, number, rank, done)
-        if not follow or over:
+        # Not when it has ended: until its machines are off they may have something to say.
+        over = not follow or sight.state.phase in ("closed", "")
+        (_print_lines if as_json else _print_bytes)(reader, sight.state, over)
+        if over:
             return
         clock.sleep(_POLL_S)
-        state = runs_store.load(opened, run_id).state
+        sight.look()
 
 
-def _print_new(store: Store, run_id: str, leg: int, rank: int, done: dict[int, int]) -> None:
-    from tradewind.supervisor.logs import read_logs
-
-    while True:
-        data = read_logs(store, run_id, leg, rank, done.get(leg, 0))
-        if not data:
-            sys.stdout.flush()
-            return
-        done[leg] = done.get(leg, 0) + len(data)
+def _print_bytes(reader: Reader, state: RunState, last: bool) -> None:
+    for _, _, data in reader.chunks(state):
         sys.stdout.buffer.write(data)
+    sys.stdout.flush()
+
+
+def _print_lines(reader: Reader, state: RunState, last: bool) -> None:
+    from msgspec import to_builtins
+
+    for line in reader.lines(state, last=last):
+        render.print_line(to_builtins(line))

@@ -148,6 +148,7 @@ def command(
 
     from tradewind.cli import plantype, planview
     from tradewind.plan.planner import Planner
+    from tradewind.plan.words import what_binds
 
     planner = Planner(work, catalog, now=now, constants=_constants(work))
     if instead_of is not None:
@@ -169,7 +170,7 @@ def command(
     else:
         planview.show(plans)
     if plans.best is None:
-        raise NotFound("no plan keeps every limit", hint=planview.what_binds(plans))
+        raise NotFound("no plan keeps every limit", hint=what_binds(plans))
 
 
 def _constants(work: Workload) -> Constants | None:

@@ -23,6 +23,7 @@ from tradewind.cli.plantable import (
 )
 from tradewind.cli.render import Column
 from tradewind.cli.schema import limit_words, work_words
+from tradewind.plan.words import KINDS
 from tradewind.units import format_bytes, format_duration, format_money, usd
 from tradewind.units import format_hours as span
 
@@ -36,27 +37,6 @@ _FAMILIES = (
     "H100", "A100", "TPU", "RTX4090", "V100", "H200", "B200", "L40S", "L4", "A10", "MI300X",
     "Trainium", "T4",
 )  # fmt: skip
-_KINDS = {
-    "money": "dearer",
-    "time": "too slow or too unsure",
-    "memory": "without the memory",
-    "price": "without a price to trust",
-    "limits": "outside your limits",
-    "quota": "over your quota",
-    "layout": "without a layout that suits",
-    "chip": "unfit to train this",
-}
-_LIMITS = {
-    "deadline": "the deadline",
-    "budget": "the budget",
-    "markets": "markets",
-    "regions": "regions",
-    "providers": "providers",
-    "accelerators": "accelerators",
-    "exclude": "exclude",
-    "max_nodes": "max_nodes",
-    "max_accelerators": "max_accelerators",
-}
 
 
 # -- the whole answer ----------------------------------------------------------------------------
@@ -237,7 +217,7 @@ def _counts(plans: Plans) -> str:
     losers = plans.losers
     other = "other types" if plans.best else "types"
     parts = [
-        f"{number:,} {_KINDS.get(kind, kind)}"
+        f"{number:,} {KINDS.get(kind, kind)}"
         for kind, number in Counter(loser.kind for loser in losers).most_common()
     ]
     return f"{len(losers):,} {other} lost: {', '.join(parts)}"
@@ -323,23 +303,6 @@ def _show_what_would_do(plans: Plans) -> None:
         click.echo("\nWithout limits on time and money:")
         plan_table(_spread(plans.front, _FRONT))
     _show_losers(plans, ())
-
-
-def what_binds(plans: Plans) -> str:
-    """For the error: which limit to give way on."""
-    if plans.relaxations:
-        cheapest = min(plans.relaxations, key=lambda r: r.plan.cost)
-        limits = " or ".join(_LIMITS.get(r.limit, r.limit) for r in plans.relaxations)
-        words = f"{cheapest.why} it would cost {format_money(cheapest.plan.cost, digits=2)}"
-        if "together" in cheapest.why:
-            words = f"{cheapest.why} it would do"
-        return f"what binds is {limits}; {words}"
-    if plans.front:
-        return "more than one limit must give way: deadline and budget together"
-    kinds = Counter(loser.kind for loser in plans.losers if loser.kind != "price")
-    if kinds:
-        return f"most types are {_KINDS.get(kinds.most_common(1)[0][0])}; --all-losers lists all"
-    return "--all-losers says why each type cannot do it"
 
 
 def _show_assumptions(plans: Plans) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.api.orders import OUTCOMES
 from tradewind.cli import render
+from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
     from tradewind.runs_store import Loaded
+    from tradewind.store.base import Store
 
-_OVER = ("succeeded", "failed", "cancelled", "out_of_budget", "too_late")
+_WORKERS = 32
 
 
 @click.command("ps")
@@ -27,7 +31,7 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
     ids = runs_store.run_ids(opened) if every else runs_store.live_ids(opened)
     with render.busy("reading journals"):
         loaded, troubles = runs_store.load_all(opened, ids)
-    rows = [row(each) for each in loaded if each.state.spec]
+        rows = felt(opened, [each for each in loaded if each.state.spec])
     if as_json:
         told = {name: error.message for name, error in troubles}
         render.print_json({"store": opened.url, "runs": rows, "troubles": told})
@@ -50,7 +54,25 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
         raise troubles[0][1]
 
 
-def row(loaded: Loaded) -> dict[str, Any]:
+def felt(store: Store, loaded: list[Loaded]) -> list[dict[str, Any]]:
+    """A row for each, with how far its machines say that it is: that is recorded but rarely."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from tradewind.api.follow import Sight
+
+    def one(each: Loaded) -> dict[str, Any]:
+        sight = Sight.of(store, each.run_id, each.state, each.commits)
+        with suppress(TradewindError):  # then what was recorded must do
+            sight.feel()
+        return row(each, sight.step)
+
+    if not loaded:
+        return []
+    with ThreadPoolExecutor(min(_WORKERS, len(loaded))) as pool:
+        return list(pool.map(one, loaded))
+
+
+def row(loaded: Loaded, step: float) -> dict[str, Any]:
     from tradewind.cli.runview import cost
     from tradewind.units import usd
 
@@ -62,7 +84,7 @@ def row(loaded: Loaded) -> dict[str, Any]:
         "name": spec.name,
         "state": leg.state if leg else state.outcome or state.phase,
         "where": leg.request.way.words if leg else "",
-        "step": state.step,
+        "step": step,
         "work": spec.work,
         "legs": len({rented.machine.leg for rented in state.machines.values()}),
         "cost_usd": usd(cost(loaded)),
@@ -83,6 +105,6 @@ def _texts(row: dict[str, Any]) -> list[str]:
         row["where"],
         f"{share:.0f} %",
         str(row["legs"]),
-        f"${row['cost_usd']:.2f}",
-        ", ".join(said) or ("" if row["state"] in _OVER else "in time"),
+        f"${render.money(row['cost_usd'] * 1e6)}",
+        ", ".join(said) or ("" if row["state"] in OUTCOMES else "in time"),
     ]

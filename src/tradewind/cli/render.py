@@ -165,6 +165,12 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
+def print_line(value: Any) -> None:
+    """One of many JSON values, each a line of its own and there at once: for who reads along."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+    sys.stdout.flush()
+
+
 def print_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(sys.stdout, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

@@ -5,25 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tradewind import clock
+from tradewind.api.orders import OUTCOMES, outcome_words
 from tradewind.model import event as events
 from tradewind.units import format_hours, format_money
 
 if TYPE_CHECKING:
-    from tradewind.controller.memory import Pulse
+    from tradewind.model.run import Heartbeat
     from tradewind.runs.state import RunState
     from tradewind.runs_store import Loaded
-
-OUTCOMES = {
-    "succeeded": "done",
-    "failed": "failed",
-    "cancelled": "stopped by its user",
-    "out_of_budget": "stopped: its budget is spent",
-    "too_late": "stopped: its deadline has passed",
-    "too_long": "stopped: its machines were up for as long as they may be",
-    "idle": "stopped: it did nothing",
-    "abandoned": "never submitted",
-}
 
 
 def event_words(event: events.Event) -> str:
@@ -64,15 +53,19 @@ def event_words(event: events.Event) -> str:
             return ""
 
 
-def status(state: RunState, pulses: Mapping[str, Pulse], now: float) -> str:
-    """How it stands, in one line."""
+def status(
+    state: RunState, beats: Mapping[str, Heartbeat], now: float, cost: int | None = None
+) -> str:
+    """How it stands, in one line: step, speed, forecast, money, and last where, which is long."""
     spec, leg = state.spec, state.leg
     if spec is None:
         return "not submitted yet"
+    money = [] if cost is None else [format_money(cost)]
     if leg is None:
-        return OUTCOMES.get(state.outcome, "waiting for machines")
-    beat = next((pulses[name].beat for name in leg.machines if name in pulses), None)
-    parts = [f"leg {leg.number}", leg.request.way.words]
+        words = OUTCOMES.get(state.outcome, "waiting for machines")
+        return " · ".join([words, *money, *_until(spec.deadline_s, now, state.outcome)])
+    beat = next((beats[name] for name in leg.machines if name in beats), None)
+    parts = [f"leg {leg.number}"]
     if beat is None:
         parts.append("buying" if leg.state == "requested" else "booting")
     else:
@@ -83,14 +76,20 @@ def status(state: RunState, pulses: Mapping[str, Pulse], now: float) -> str:
             parts.append(f"{beat.rate:,.3g}/s")
             left_s = max(spec.work - beat.step, 0.0) / beat.rate
             parts.append(f"done in {format_hours(left_s / 3600)}")
-    if spec.deadline_s is not None:
-        left = spec.deadline_s - now
-        parts.append(f"deadline in {format_hours(left / 3600)}" if left > 0 else "LATE")
+    parts += [*money, *_until(spec.deadline_s, now, state.outcome), leg.request.way.words]
     return " · ".join(parts)
+
+
+def _until(deadline_s: float | None, now: float, outcome: str) -> list[str]:
+    if deadline_s is None or outcome:
+        return []
+    left = deadline_s - now
+    return [f"deadline in {format_hours(left / 3600)}" if left > 0 else "LATE"]
 
 
 def cost(loaded: Loaded) -> int:
     """So far, micro-dollars."""
+    from tradewind import clock
     from tradewind.ledger.postings import cost_of
 
     now = int(clock.now().timestamp())
@@ -99,13 +98,12 @@ def cost(loaded: Loaded) -> int:
 
 def outcome(state: RunState) -> str:
     """How it ended, in words."""
-    return OUTCOMES.get(state.outcome, state.outcome)
+    return outcome_words(state.outcome)
 
 
-def ending(loaded: Loaded) -> str:
-    state = loaded.state
+def ending(state: RunState, micros: int) -> str:
     legs = len({rented.machine.leg for rented in state.machines.values()})
-    return f"{outcome(state)}; {legs} leg{'s' if legs != 1 else ''}, {format_money(cost(loaded))}"
+    return f"{outcome(state)}; {legs} leg{'s' if legs != 1 else ''}, {format_money(micros)}"
 
 
 def _indented(text: str) -> str:

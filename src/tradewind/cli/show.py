@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli import render
+from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from tradewind.model.event import Commit
+    from tradewind.api.follow import Sight
     from tradewind.runs_store import Loaded
 
 _WIDTH = 48
@@ -27,22 +28,27 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
 
     from tradewind import runs_store
     from tradewind import store as stores
+    from tradewind.api.follow import Sight
+    from tradewind.api.legs import legs_of
     from tradewind.cli import ps, runview
 
     opened = stores.open(store_url)
     run_id = runs_store.named(opened, run)
     loaded = runs_store.load(opened, run_id)
-    legs = _legs(loaded.commits)
+    sight = Sight.of(opened, run_id, loaded.state, loaded.commits)
+    with suppress(TradewindError):  # then what was recorded must do
+        sight.feel()
+    legs = [to_builtins(leg, builtin_types=(datetime,)) for leg in legs_of(loaded.commits)]
     if as_json:
         render.print_json(
             {
-                "summary": ps.row(loaded) if loaded.state.spec else None,
+                "summary": ps.row(loaded, sight.step) if loaded.state.spec else None,
                 "legs": to_builtins(legs),
                 "commits": [to_builtins(commit) for commit in loaded.commits],
             }
         )
         return
-    _summary(loaded)
+    _summary(loaded, sight)
     _timeline(legs)
     for commit in loaded.commits:
         for event in commit.events:
@@ -51,45 +57,24 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
                 click.echo(f"{commit.at.astimezone():%Y-%m-%d %H:%M:%S}  {words}")
 
 
-def _summary(loaded: Loaded) -> None:
+def _summary(loaded: Loaded, sight: Sight) -> None:
+    from tradewind import clock
     from tradewind.cli import ps, runview
     from tradewind.units import format_money
 
     state = loaded.state
     if state.spec is None:
-        click.echo(f"{loaded.run_id}: {runview.OUTCOMES.get(state.outcome, 'not submitted')}")
+        click.echo(f"{loaded.run_id}: {runview.outcome(state) or 'not submitted'}")
         return
-    row = ps.row(loaded)
+    row = ps.row(loaded, sight.step)
     click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
     click.echo(f"  command  {state.spec.job.get('command', '')}")
-    click.echo(f"  work     {state.step:,.0f} of {state.spec.work:,.0f}, saved {state.saved:,.0f}")
+    click.echo(f"  work     {sight.step:,.0f} of {state.spec.work:,.0f}, saved {state.saved:,.0f}")
     limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"
     click.echo(f"  cost     ${row['cost_usd']:.6f}{limit}")
-
-
-def _legs(commits: list[Commit]) -> list[dict[str, Any]]:
-    from tradewind.model import event as events
-
-    legs: dict[int, dict[str, Any]] = {}
-    for commit in commits:
-        for event in commit.events:
-            if isinstance(event, events.LegRequested):
-                legs[event.request.leg] = {
-                    "leg": event.request.leg,
-                    "where": event.request.way.words,
-                    "market": event.request.way.market,
-                    "from": commit.at,
-                    "up": None,
-                    "to": None,
-                    "cause": "",
-                }
-            elif isinstance(event, events.LegUp):
-                legs[event.leg]["up"] = commit.at
-            elif isinstance(event, events.LegOver):
-                legs[event.leg] |= {"to": commit.at, "cause": event.cause}
-            elif isinstance(event, events.LaunchRefused):
-                legs[event.leg] |= {"to": commit.at, "cause": event.kind}
-    return list(legs.values())
+    if sight.beats:
+        now = clock.now().timestamp()
+        click.echo(f"  now      {runview.status(state, sight.beats, now)}")
 
 
 def _timeline(legs: list[dict[str, Any]]) -> None:

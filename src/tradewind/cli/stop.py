@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import click
 
+from tradewind.cli import render
+
 
 @click.command("stop")
 @click.argument("run")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--no-wait", is_flag=True, help="Ask, and leave the rest to whoever watches it.")
-def command(run: str, store_url: str | None, no_wait: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(run: str, store_url: str | None, no_wait: bool, as_json: bool) -> None:
     """Ask a run to save, stop and give its machines back."""
-    from tradewind import runs_store, steps
+    from tradewind import runs_store
     from tradewind import store as stores
-    from tradewind.cli import fleet, follow, runview
-    from tradewind.controller.drive import performer
+    from tradewind.api import orders
+    from tradewind.cli import follow, runview
 
     opened = stores.open(store_url)
     run_id = runs_store.named(opened, run)
-    controller = fleet.loop(opened).controller
-    cancelling = controller.cancel(run_id, "its user asked for it")
-    if not steps.run(cancelling, performer(opened, {})):
+    asked = orders.stop(opened, run_id)
+    outcome = None
+    if not asked:
         state = runs_store.load(opened, run_id).state
-        words = runview.outcome(state)
-        click.echo(f"{run_id} is over already: {words}")
-    elif no_wait:
-        click.echo(f"{run_id} was asked to stop")
-    else:
-        follow.until_over(opened, run_id)
+        outcome = state.outcome or None
+        if not as_json:
+            words = runview.outcome(state) or "it was never submitted"
+            click.echo(f"{run_id} is over already: {words}")
+    elif not no_wait:
+        outcome = follow.until_over(opened, run_id, quiet=as_json)
+    elif not as_json:
+        click.echo(f"{run_id} was asked to stop; whoever looks after it sees to that")
+    if as_json:
+        render.print_json({"run": run_id, "store": opened.url, "asked": asked, "outcome": outcome})

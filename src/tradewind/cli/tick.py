@@ -14,7 +14,8 @@ from tradewind.cli import render
 def command(store_url: str | None, as_json: bool) -> None:
     """One pass: look at every run, decide, record, act. For cron, a CI job or a function."""
     from tradewind import store as stores
-    from tradewind.cli import fleet, runview
+    from tradewind.api import fleet
+    from tradewind.cli import runview
 
     opened = stores.open(store_url)
     loop = fleet.loop(opened)
@@ -31,7 +32,8 @@ def command(store_url: str | None, as_json: bool) -> None:
     else:
         for name, memory in loop.controller.memory.runs.items():
             now = clock.now().timestamp()
-            click.echo(f"{name}  {runview.status(memory.state, memory.pulses, now)}")
+            beats = {who: pulse.beat for who, pulse in memory.pulses.items() if pulse.beat}
+            click.echo(f"{name}  {runview.status(memory.state, beats, now)}")
         if not runs:
             click.echo("no runs are going on")
     if troubles:

@@ -2,33 +2,66 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from tradewind.cli import render
+
+if TYPE_CHECKING:
+    from tradewind.controller.loop import Troubles
+    from tradewind.store.base import Store
 
 
 @click.command("watch")
 @click.argument("run", required=False)
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
-def command(run: str | None, store_url: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each event.")
+def command(run: str | None, store_url: str | None, as_json: bool) -> None:
     """Look after one run until it is over, or after all of them until interrupted.
 
     Any number of these may be at work at once, on any computer that reaches the store."""
     from tradewind import runs_store
     from tradewind import store as stores
-    from tradewind.cli import fleet, follow
+    from tradewind.cli import follow
 
     opened = stores.open(store_url)
-    if run is not None:
-        run_id = runs_store.named(opened, run)
-        if follow.until_over(opened, run_id) != "succeeded":
-            raise click.exceptions.Exit(1)
+    if run is None:
+        _all(opened, as_json)
         return
-    loop = fleet.loop(opened)
-    render.remark(f"looking after all runs in {opened.url}; Ctrl-C ends it")
+    run_id = runs_store.named(opened, run)
+    outcome = _one(opened, run_id) if as_json else follow.until_over(opened, run_id)
+    if outcome not in (None, "succeeded"):
+        raise click.exceptions.Exit(1)
 
-    def tell(troubles: list[tuple[str, Exception]]) -> None:
+
+def _one(store: Store, run_id: str) -> str:
+    from tradewind.api import follow
+    from tradewind.cli.follow import Recorder
+
+    sight = follow.Sight(store, run_id)
+    outcome = follow.watch(sight, tell=Recorder(sight).tell)
+    render.print_line({"run": run_id, "outcome": outcome})
+    return outcome
+
+
+def _all(store: Store, as_json: bool) -> None:
+    from tradewind.api import fleet
+
+    told: dict[str, str] = {}
+
+    def tell(troubles: Troubles) -> None:
+        """Each once, and again only after it was gone for a pass."""
         for run_id, error in troubles:
-            click.echo(f"{run_id or opened.url}: {error}", err=True)
+            if told.get(run_id) == error.message:
+                continue
+            if as_json:
+                render.print_line({"run": run_id or None, "trouble": error.message})
+            else:
+                click.echo(f"{run_id or store.url}: {error.message}", err=True)
+        told.clear()
+        told.update((run_id, error.message) for run_id, error in troubles)
 
-    loop.watch(lambda: True, tell=tell)  # type: ignore[arg-type]
+    loop = fleet.loop(store)
+    render.remark(f"looking after all runs in {store.url}; Ctrl-C ends it")
+    loop.watch(lambda: True, tell=tell)

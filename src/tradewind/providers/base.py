@@ -14,11 +14,12 @@ OutcomeUnknown  it may have been done or not
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from tradewind.errors import SourceFailed
+from tradewind.model.finding import Finding
 from tradewind.model.run import Listing, Machine, Request
 
 KINDS = ("no_capacity", "no_quota", "not_allowed", "not_found", "throttled")
@@ -42,6 +43,29 @@ class Provider(Protocol):
         """`after` is the commit that recorded the request: supervisors read on from there."""
 
     def terminate(self, machine_ids: Sequence[str]) -> None: ...
+
+
+class Leftover(Struct, frozen=True, kw_only=True):
+    """What lies about at a provider and need not be kept."""
+
+    kind: str
+    name: str
+    words: str
+    run_id: str = ""
+    """Only once this run is over; empty: whatever becomes of any run."""
+
+
+@runtime_checkable
+class Upkeep(Protocol):
+    """What a provider may do besides: tell how it is, and tidy up. Neither rents anything."""
+
+    def checks(self) -> Sequence[Finding]:
+        """Whether it can be rented from here, and what is in the way."""
+
+    def leftovers(self) -> Sequence[Leftover]: ...
+
+    def remove(self, leftover: Leftover) -> bool:
+        """False: it is needed after all, or is another's just now."""
 
 
 # The same as steps (see tradewind/steps.py).

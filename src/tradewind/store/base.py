@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tradewind.errors import InvalidValue, NotFound
 
@@ -63,6 +63,14 @@ class Store(Protocol):
 
     def download(self, key: str, path: Path) -> None:
         """Replaces the file by the object, which is never whole in memory."""
+
+
+@runtime_checkable
+class Dated(Protocol):
+    """A store that has a clock of its own."""
+
+    def written_s(self, key: str) -> float:
+        """When an object was last written, by the store's clock: seconds since 1970."""
 
 
 def check_key(key: str) -> str:

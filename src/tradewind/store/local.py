@@ -103,6 +103,15 @@ class LocalStore:
         with source, written_whole(path) as stream:
             shutil.copyfileobj(source, stream, _CHUNK)
 
+    def written_s(self, key: str) -> float:
+        """By the clock of whoever keeps the files, which on a network is another's."""
+        try:
+            return (self._root / check_key(key)).stat().st_mtime
+        except (FileNotFoundError, NotADirectoryError):
+            raise no_such(key, self.url) from None
+        except OSError as error:
+            raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
+
     def _put(self, key: str, fill: Callable[[BinaryIO], object]) -> None:
         target = self._root / check_key(key)
 

@@ -201,6 +201,13 @@ class ObjectStore:
                 )
             raise SourceFailed(f"{key} in {self.url} ended early, again and again")
 
+    def written_s(self, key: str) -> float:
+        import obstore
+
+        path = self._path(key)
+        with self._troubles(key):
+            return obstore.head(self._handle, path)["last_modified"].timestamp()
+
     def _path(self, key: str) -> str:
         return self._prefix + check_key(key)
 

@@ -34,6 +34,9 @@ from tradewind.errors import BadFile, InvalidValue, NoAccess
 from tradewind.model.boot import Boot
 from tradewind.model.run import Machine
 
+SPENT = b"spent"
+"""In a token: its purchase was made, is over, and is forgotten."""
+
 T = TypeVar("T")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,149}")
 

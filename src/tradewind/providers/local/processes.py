@@ -74,6 +74,20 @@ def living(folder: Path) -> dict[int, int]:
     return ours
 
 
+def marked_below(machines: Path) -> dict[str, list[int]]:
+    """pids by machine, of all that has the mark of a machine below this folder."""
+    mark = f"{MARK_FOLDER}={machines}/".encode()
+    found: dict[str, list[int]] = {}
+    for path in Path("/proc").iterdir():
+        pid = int(path.name) if path.name.isdigit() else 0
+        if not pid or _stat(pid) is None:
+            continue
+        for entry in _environ(pid):
+            if entry.startswith(mark):
+                found.setdefault(entry[len(mark) :].decode("utf-8", "replace"), []).append(pid)
+    return found
+
+
 def kill_all(folder: Path, *, spare: int = 0) -> None:
     """Returns when nothing runs of the machine but for the process `spare`. OutcomeUnknown: some of
     it would not die (it hangs in the kernel, or is another user's)."""

@@ -17,18 +17,22 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
 from tradewind import clock as clocks
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model.boot import Boot
+from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Listing, Machine, Request
-from tradewind.providers.base import OutcomeUnknown, Refused
-from tradewind.providers.local import processes
+from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
+from tradewind.providers.local import leftovers, processes
 from tradewind.providers.local.files import (
+    SPENT,
     End,
     Host,
     MachineFolder,
@@ -53,7 +57,6 @@ FACTS = Facts(
 )
 LISTED_S = 3600
 """An ended machine is listed for so long, and then forgotten with its folder."""
-_SPENT = b"spent"
 _PREFIX = "local-"
 
 
@@ -70,19 +73,26 @@ class LocalProvider:
         clock: Callable[[], float] = wall,
         command: Sequence[str] = (sys.executable, "-m", "tradewind.supervisor"),
         interruptions: Interruptions | None = None,
+        own_only: bool = False,
     ) -> None:
-        """`command` starts a supervisor; the path of its boot.json is appended."""
+        """`command` starts a supervisor; the path of its boot.json is appended. `own_only`: only
+        machines of runs in this store are listed. Those of other stores live in the same home, and
+        a controller of this one would find no journal that claims them."""
         processes.need_linux()
         root = home.resolve() / "local"
         self._tokens, self._launches = root / "tokens", root / "launches"
         self._machines = root / "machines"
         self._store_url, self._clock = store_url, clock
         self._command, self._interruptions = tuple(command), interruptions
+        self._own = _whose(store_url) if own_only else None
+        self._asked: dict[str, bool] = {}
 
     def list_machines(self) -> Listing:
         machines: list[Machine] = []
         for path in sorted(self._launches.glob("*.json")):
-            machines += self._listed(path.name.removesuffix(".json"))
+            launch_id = path.name.removesuffix(".json")
+            if self._own is None or self._is_own(launch_id):
+                machines += self._listed(launch_id)
         return Listing(at_s=int(self._clock()), machines=tuple(machines))
 
     def launch(self, request: Request, after: int) -> Sequence[Machine]:
@@ -177,6 +187,25 @@ class LocalProvider:
             )
         )
 
+    # Upkeep: leftovers.py says what is what.
+
+    def checks(self) -> Sequence[Finding]:
+        return leftovers.checks(self._launches.parent)
+
+    def leftovers(self) -> Sequence[Leftover]:
+        for path in sorted(self._launches.glob("*.json")):
+            # Machines of a store that nobody looks at any more are forgotten by this alone.
+            self._listed(path.name.removesuffix(".json"))
+        return leftovers.found(self._launches.parent, self._clock())
+
+    def remove(self, leftover: Leftover) -> bool:
+        name = leftover.name
+        launch_id = name if leftover.kind == "token" else _launch_id(name)
+        if not is_name(launch_id):
+            return False
+        with self._token(launch_id, wait=False) as token:
+            return token is not None and leftovers.remove(self._launches.parent, leftover, token)
+
     # What follows from a purchase. All of it by the holder of its token.
 
     def _start(self, rentals: Iterable[Rental]) -> None:
@@ -236,7 +265,7 @@ class LocalProvider:
     def _forget(self, launch_id: str, rentals: Sequence[Rental], token: BinaryIO) -> None:
         # The token first: from a purchase without folders its machines would be started again.
         token.truncate(0)
-        token.write(_SPENT)
+        token.write(SPENT)
         token.flush()
         os.fsync(token.fileno())
         for rental in rentals:
@@ -253,6 +282,14 @@ class LocalProvider:
                     return self._tend(launch_id, token)
                 # Whoever holds it does what is to be done.
         return [self._seen(rental) for rental in rentals]
+
+    def _is_own(self, launch_id: str) -> bool:
+        """A purchase never changes, and there is a look every second. One that has just been
+        forgotten is nobody's."""
+        if launch_id not in self._asked:
+            rentals = self._rentals(launch_id)
+            self._asked[launch_id] = any(_whose(r.boot.store_url) == self._own for r in rentals)
+        return self._asked[launch_id]
 
     def _seen(self, rental: Rental) -> Machine:
         end = self._folder(rental).end()
@@ -298,9 +335,17 @@ def _spawn(folder: MachineFolder) -> subprocess.Popen[bytes]:
         )
 
 
+@lru_cache
+def _whose(store_url: str) -> str:
+    """A store's URL, the same for each name that leads to one folder."""
+    if not store_url.startswith("file://"):
+        return store_url
+    return str(Path(unquote(urlsplit(store_url).path)).resolve())
+
+
 def _spent(token: BinaryIO) -> bool:
     token.seek(0)
-    return token.read() == _SPENT
+    return token.read() == SPENT
 
 
 def _launch_id(machine_id: str) -> str:

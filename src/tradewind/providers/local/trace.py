@@ -9,7 +9,8 @@ begins again.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
@@ -48,18 +49,24 @@ class Trace(Struct, frozen=True):
         return None
 
 
+def read_all(path: Path) -> Iterator[Trace]:
+    """Every trace of the table, in its order."""
+    for line, cells in csvfile.rows(path):
+        with _at(path, line):
+            trace = parse(cells)
+        yield trace
+
+
 def read(path: Path, name: str) -> Trace:
     """The trace of this id, or of this zone if it has but one."""
     found, zones = [], []
     for line, cells in csvfile.rows(path):
-        try:
+        with _at(path, line):
             if name == _text(cells, "trace_id"):
                 return parse(cells)
             zones.append(_text(cells, "zone"))
             if name == zones[-1]:
                 found.append(parse(cells))
-        except InvalidValue as error:
-            raise BadFile(f"{path}, line {line}: {error.message}") from None
     if not found:
         choices = sorted(set(zones))
         raise NotFound(
@@ -73,6 +80,14 @@ def read(path: Path, name: str) -> Trace:
             f"{path} has {len(found)} traces of zone {name}", hint=f"name one: {', '.join(ids)}"
         )
     return found[0]
+
+
+@contextmanager
+def _at(path: Path, line: int) -> Iterator[None]:
+    try:
+        yield
+    except InvalidValue as error:
+        raise BadFile(f"{path}, line {line}: {error.message}") from None
 
 
 def parse(cells: Mapping[str, str]) -> Trace:

@@ -1,0 +1,13 @@
+"""Runs for whoever wants them carried out: from Python, and below every command.
+
+handle.py   Run, run, runs: what `tradewind.run` and `tradewind.runs` are
+submit.py   from a workload or a plan to a run that is recorded
+follow.py   a run as it stands, looked after here or in the background
+orders.py   stop, resume, interrupt
+logs.py     what a job has printed
+legs.py     the legs of a run
+wishes.py   how machines of this computer are to be interrupted
+fleet.py    which providers there are, and the loop over them
+
+Nothing is imported here: each command takes what it needs.
+"""

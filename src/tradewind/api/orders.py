@@ -1,0 +1,65 @@
+"""What a user asks of a run that there is: to stop, to go on, to lose its machines."""
+
+from __future__ import annotations
+
+from tradewind import clock, runs_store, steps
+from tradewind.errors import InvalidValue
+from tradewind.store.base import Store
+
+OUTCOMES = {
+    "succeeded": "done",
+    "failed": "failed",
+    "cancelled": "stopped by its user",
+    "out_of_budget": "stopped: its budget is spent",
+    "too_late": "stopped: its deadline has passed",
+    "too_long": "stopped: its machines were up for as long as they may be",
+    "idle": "stopped: it did nothing",
+    "abandoned": "never submitted",
+}
+
+
+def outcome_words(outcome: str) -> str:
+    return OUTCOMES.get(outcome, outcome.replace("_", " "))
+
+
+def stop(store: Store, run_id: str, reason: str = "its user asked for it") -> bool:
+    """False: it is over already. It stops as soon as somebody looks after it."""
+    from tradewind.api import fleet
+    from tradewind.controller.drive import performer
+
+    return steps.run(fleet.loop(store).controller.cancel(run_id, reason), performer(store, {}))
+
+
+def resume(
+    store: Store, run_id: str, *, budget: int | None = None, within_s: float | None = None
+) -> None:
+    """InvalidValue: it is not over, or there is nothing to go on with. `budget` is for everything
+    since it began, in micro-dollars; `within_s` from now."""
+    from tradewind.api import fleet
+    from tradewind.controller.drive import performer
+
+    until = None if within_s is None else clock.now().timestamp() + within_s
+    controller = fleet.loop(store).controller
+    resuming = controller.resume(run_id, "its user asked for it", budget=budget, deadline_s=until)
+    if steps.run(resuming, performer(store, {})):
+        return
+    state = runs_store.load(store, run_id).state
+    if state.phase == "closed":
+        words = outcome_words(state.outcome)
+        raise InvalidValue(f"{run_id} cannot be resumed: {words}", hint="submit it anew")
+    raise InvalidValue(
+        f"{run_id} is not over yet", hint=f"tradewind watch {run_id}, or stop it first"
+    )
+
+
+def interrupt(store: Store, run_id: str, notice_s: float = 10.0) -> tuple[str, ...]:
+    """The machines that will be taken."""
+    from tradewind.api import fleet
+
+    leg = runs_store.load(store, run_id).state.leg
+    if leg is None or not leg.machines:
+        raise InvalidValue(f"{run_id} has no machines now", hint=f"tradewind show {run_id}")
+    if leg.request.way.provider != "local":
+        raise InvalidValue(f"{run_id} is not on this computer: only a cloud takes its machines")
+    fleet.local(store).interrupt(leg.machines, notice_s)
+    return leg.machines

@@ -1,0 +1,175 @@
+"""From what somebody wants done to a run that is recorded."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tradewind import clock
+from tradewind.errors import InvalidValue, NoAccess, NotFound
+
+if TYPE_CHECKING:
+    from tradewind.api.wishes import Wish
+    from tradewind.model import Workload
+    from tradewind.model.plan import Plan, Plans
+    from tradewind.model.run import Spec
+    from tradewind.store.base import Store
+
+MOST_LOCAL = 16
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What is to be carried out."""
+
+    plan: Plan
+    others: tuple[Plan, ...]
+    """More that keep the same limits, should the first turn out slower than thought."""
+    workload: Workload
+
+
+def wanted(what: object) -> Wanted:
+    """Of a workload, which is planned now; of the path of a workload file or a saved plan; or of
+    what the planner answered."""
+    from tradewind.model import Workload
+    from tradewind.model.plan import Plan, Plans
+    from tradewind.plan.document import Saved
+
+    if isinstance(what, str | Path):
+        return _of_file(Path(what))
+    if isinstance(what, Workload):
+        return _planned(what)
+    if isinstance(what, Plans):
+        return _best(what)
+    if isinstance(what, Saved):
+        return Wanted(plan=what.plan, others=(), workload=what.workload)
+    if isinstance(what, Plan):
+        raise InvalidValue(
+            "a plan alone does not say what to run",
+            hint="give the workload, all that tradewind.plan(workload) answers, or a saved plan",
+        )
+    raise InvalidValue(f"a {type(what).__name__} cannot be run", hint="give a Workload or a path")
+
+
+def _of_file(path: Path) -> Wanted:
+    from tradewind.plan import document
+
+    text = _read(path)
+    if text.lstrip().startswith("{"):
+        return wanted(document.read(text, str(path)))
+    from tradewind import catalog as catalogs
+    from tradewind import workload
+
+    known = workload.known_names(catalogs.load())
+    return _planned(workload.load(str(path), now=clock.now(), known=known))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise NoAccess(f"{path} cannot be read: {error}") from None
+
+
+def _planned(work: Workload) -> Wanted:
+    from tradewind import catalog as catalogs
+    from tradewind.plan.planner import Planner
+
+    return _best(Planner(work, catalogs.load(), now=clock.now()).plans())
+
+
+def _best(plans: Plans) -> Wanted:
+    from tradewind.plan.words import what_binds
+
+    if plans.best is None:
+        raise NotFound("no plan keeps every limit", hint=what_binds(plans))
+    others = tuple(plan for plan in plans.plans if plan is not plans.best)
+    return Wanted(plan=plans.best, others=others, workload=plans.workload)
+
+
+def spec_of(
+    wanted: Wanted,
+    *,
+    local: bool,
+    nodes: int | None = None,
+    project: str = "",
+    tags: Mapping[str, str] | None = None,
+) -> Spec:
+    import getpass
+
+    from tradewind.plan import ways
+
+    if not local:
+        raise InvalidValue(
+            f"machines of {wanted.plan.provider} cannot be rented from here yet",
+            hint="--local carries the plan out on this computer, priced as its machines are",
+        )
+    made = ways.spec(
+        wanted.plan,
+        wanted.workload,
+        clock.now(),
+        others=wanted.others,
+        project=project,
+        user=getpass.getuser(),
+        tags=dict(tags or {}),
+    )
+    return here(made, nodes)
+
+
+def here(spec: Spec, nodes: int | None) -> Spec:
+    """The same on this computer: each way keeps its price, and its place becomes a zone of ours."""
+    from msgspec.structs import replace
+
+    from tradewind.api import fleet
+
+    moved = []
+    for way in spec.ways:
+        many = nodes or way.nodes
+        if not 1 <= many <= MOST_LOCAL:
+            raise InvalidValue(
+                f"the plan has {many} machines, too many for this computer",
+                hint="--nodes 2 tries it with two",
+            )
+        moved.append(
+            replace(
+                way,
+                provider="local",
+                region=way.provider,
+                zone=way.zone or way.region,
+                nodes=many,
+                start_s=2.0,
+                facts=fleet.facts("local"),
+            )
+        )
+    return replace(spec, ways=tuple(moved))
+
+
+def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> str:
+    """Bundles the folder and records the run; returns its id."""
+    from msgspec.structs import replace
+
+    from tradewind import steps
+    from tradewind.api import fleet, wishes
+    from tradewind.controller.drive import performer
+    from tradewind.model import places
+    from tradewind.supervisor import bundle
+
+    run_id = clock.new_id(spec.name)
+    with tempfile.TemporaryDirectory() as place:
+        packed = bundle.pack(folder, Path(place) / "bundle.tar.gz")
+        store.upload(places.bundle(run_id), packed.path)
+    spec = replace(spec, job=spec.job | {"bundle": places.bundle(run_id)})
+    if wish is not None:
+        wishes.keep(run_id, wish)
+    controller = fleet.loop(store).controller
+    if not steps.run(controller.submit(run_id, spec), performer(store, {})):
+        wishes.drop(run_id)
+        raise InvalidValue(
+            f"submitting {run_id} took so long that it was given up", hint="run it again"
+        )
+    return run_id

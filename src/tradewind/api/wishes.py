@@ -1,0 +1,165 @@
+"""How a run's machines on this computer are to be interrupted.
+
+It stands beside them, in `$TRADEWIND_HOME/local/interruptions/<run-id>.json`, because whoever looks
+after the run may be another process than the one that submitted it. A trace is kept whole: the file
+it came from may be gone by then.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import DecodeError, Struct, json
+
+from tradewind import clock
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.ownfiles import home, replace
+from tradewind.providers.local.trace import Trace
+
+if TYPE_CHECKING:
+    from tradewind.model.run import Spec
+    from tradewind.providers.local.interruptions import Interruptions
+
+NOTICE_S = 10.0
+
+
+class ChaosWish(Struct, frozen=True, kw_only=True, tag="chaos"):
+    """Spot machines live for so long on average."""
+
+    mean_life_s: float
+    notice_s: float = NOTICE_S
+    seed: int = 0
+
+    def made(self) -> Interruptions:
+        from tradewind.providers.local.interruptions import Chaos
+
+        return Chaos(mean_life_s=self.mean_life_s, notice_s=self.notice_s, seed=self.seed)
+
+
+class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
+    """Spot machines are there when they really were."""
+
+    traces: dict[str, Trace]
+    """By zone."""
+    began_s: float
+    speed: float = 1.0
+    notice_s: float = NOTICE_S
+
+    def made(self) -> Interruptions:
+        from tradewind.providers.local.interruptions import Replay
+
+        return Replay(
+            self.traces, self.began_s, offset_s=0.0, speed=self.speed, notice_s=self.notice_s
+        )
+
+
+Wish = ChaosWish | TraceWish
+_decode: Any = json.Decoder(Wish).decode
+
+
+class PerRun:
+    """Interruptions as each run has asked for them; none, for the others."""
+
+    def __init__(self) -> None:
+        self._last = threading.local()  # runs are bought for on threads of their own
+
+    @property
+    def notice_s(self) -> float:
+        return getattr(self._last, "notice_s", 0.0)
+
+    def lives(self, zone: str, machine_ids: Sequence[str], now: float) -> tuple[float | None, ...]:
+        run_id = machine_ids[0].removeprefix("local-").rsplit("-", 2)[0]  # local-<run>-<leg>-<rank>
+        wish = wish_of(run_id)
+        if wish is None:
+            return tuple(None for _ in machine_ids)
+        self._last.notice_s = wish.notice_s
+        return wish.made().lives(zone, machine_ids, now)
+
+
+def folder() -> Path:
+    return home() / "local" / "interruptions"
+
+
+def wish_of(run_id: str) -> Wish | None:
+    try:
+        wish: Wish = _decode(_place(run_id).read_bytes())
+        return wish
+    except (OSError, DecodeError):
+        return None
+
+
+def keep(run_id: str, wish: Wish) -> None:
+    replace(_place(run_id), json.encode(wish))
+
+
+def drop(run_id: str) -> None:
+    _place(run_id).unlink(missing_ok=True)
+
+
+def _place(run_id: str) -> Path:
+    return folder() / f"{run_id}.json"
+
+
+def chaos(mean_life_s: float) -> ChaosWish:
+    wish = ChaosWish(mean_life_s=mean_life_s)
+    wish.made()  # which refuses what cannot be
+    return wish
+
+
+def traced(text: str, spec: Spec, speed: float = 1.0) -> TraceWish:
+    """`text` is FILE or FILE:SERIES,SERIES…; a series is named by its id or by its zone."""
+    file, series = _parted(text)
+    zones = dict.fromkeys(way.zone for way in spec.ways if way.market == "spot")
+    if not zones:
+        raise InvalidValue(
+            "the plan has no spot machines: a trace would change nothing",
+            hint="let the workload's limits.markets have spot",
+        )
+    found = _series(file, series)
+    wish = TraceWish(traces=_dealt(zones, found), began_s=clock.now().timestamp(), speed=speed)
+    wish.made()
+    return wish
+
+
+def _parted(text: str) -> tuple[Path, list[str]]:
+    """A file's name may have colons itself."""
+    if Path(text).is_file():
+        return Path(text), []
+    file, _, names = text.rpartition(":")
+    if not file or not Path(file).is_file():
+        raise NotFound(
+            f"there is no file {file or text} with traces",
+            hint="write FILE, or FILE:SERIES,SERIES with ids or zones of its rows",
+        )
+    return Path(file), [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _series(file: Path, names: Sequence[str]) -> list[Trace]:
+    from tradewind.errors import BadFile
+    from tradewind.providers.local import trace
+
+    if names:
+        return [trace.read(file, name) for name in names]
+    found = list(trace.read_all(file))
+    if not found:
+        raise BadFile(f"{file} has no traces", hint="docs/local.md says what is in such a file")
+    return found
+
+
+def _dealt(zones: Iterable[str], series: Sequence[Trace]) -> dict[str, Trace]:
+    """A series for each zone: its own where there is one, else the others in turn. The zones of a
+    plan are seldom those of a measurement, and every one of them shall have its troubles."""
+    own = {each.zone: each for each in reversed(series)}
+    rest = [each for each in series if each.zone not in zones] or list(series)
+    dealt: dict[str, Trace] = {}
+    turn = 0
+    for zone in zones:
+        if zone in own:
+            dealt[zone] = own[zone]
+        else:
+            dealt[zone] = rest[turn % len(rest)]
+            turn += 1
+    return dealt

@@ -1,0 +1,220 @@
+"""Every check there is. What breaks one is what it has found: the others go on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from msgspec import DecodeError, json
+
+from tradewind import clock
+from tradewind import store as stores
+from tradewind.controller import persist
+from tradewind.controller.loop import LEASE
+from tradewind.errors import NotFound, TradewindError
+from tradewind.model.finding import BROKEN, OK, WARNING, Finding
+from tradewind.ownfiles import home
+from tradewind.providers.base import Provider, Upkeep
+from tradewind.store.base import Dated, Store
+from tradewind.upkeep import checks
+from tradewind.upkeep.survey import Survey, survey
+
+_NEWEST = 20
+"""So many of the newest runs are opened to see whether we can read them."""
+_MOST = 200
+"""So many are asked whether they were ever submitted; `sweep` asks all."""
+_ATTENDED_S = 300.0
+_SHOWN = 3
+
+
+def examine(url: str | None, providers: Callable[[Store], Mapping[str, Provider]]) -> list[Finding]:
+    found: list[Finding] = []
+
+    def collect(about: str, check: Callable[[], Iterable[Finding]]) -> None:
+        try:
+            found.extend(check())
+        except TradewindError as error:
+            found.append(checks.refused(about, "could not be looked at", error))
+        except Exception as error:  # what asks how everything is must not die of it
+            found.append(_bug(about, error))
+
+    collect("computer", checks.computer_checks)
+    collect("budgets", checks.budget_checks)
+    store: Store | None = None
+    try:
+        store = stores.open(url)
+        opened = store
+        collect("store", lambda: checks.store_checks(opened))
+        met = [f.measured.get("error", "") for f in found if f.about == "store"]
+        met = [name for name in met if name]
+        collect("credentials", lambda: checks.credential_checks(opened.url, met))
+    except TradewindError as error:
+        found.append(checks.refused("store", f"{url or 'the store'} cannot be opened", error))
+    if store is None or any(f.about == "store" and f.level == BROKEN for f in found):
+        found.append(_unseen())
+        return found
+    whole = store
+    rented: dict[str, Provider] = {}
+    collect("credentials", lambda: _providers(whole, providers, rented))
+    sight = Survey()
+    try:
+        sight = survey(whole, rented)
+    except TradewindError as error:
+        found.append(checks.refused("runs", "they cannot be looked through", error))
+    collect("clocks", lambda: checks.clock_checks(whole, sight.listings))
+    collect("runs", lambda: _runs(whole, sight))
+    collect("orphans", lambda: _orphans(whole, sight, rented))
+    return found
+
+
+def _bug(about: str, error: Exception) -> Finding:
+    if os.environ.get("TRADEWIND_DEBUG"):
+        raise error
+    return Finding(
+        about=about,
+        level=BROKEN,
+        what="the check itself failed",
+        why=f"this is a bug in Tradewind: {type(error).__name__}: {error}",
+        todo="run it again with TRADEWIND_DEBUG=1 for the traceback, and please report it",
+    )
+
+
+def _unseen() -> Finding:
+    return Finding(
+        about="runs",
+        level=WARNING,
+        what="clocks, runs and orphans were not looked at",
+        why="all that is known of them is in the store",
+        todo="mend the store first",
+    )
+
+
+def _providers(
+    store: Store, make: Callable[[Store], Mapping[str, Provider]], into: dict[str, Provider]
+) -> Iterator[Finding]:
+    try:
+        into.update(make(store))
+    except TradewindError as error:
+        yield Finding(
+            about="credentials",
+            level=WARNING,
+            what="no machine can be rented from here",
+            why=error.message,
+            todo=error.hint or "",
+        )
+    for provider in into.values():
+        if isinstance(provider, Upkeep):
+            yield from provider.checks()
+
+
+def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
+    from tradewind import runs_store
+
+    read = set(sight.states) | {name for name, _ in sight.troubles}
+    newest = [name for name in runs_store.run_ids(store)[-_NEWEST:] if name not in read]
+    _, troubles = runs_store.load_all(store, newest)
+    for name, error in [*sight.troubles, *troubles]:
+        yield Finding(
+            about="runs",
+            level=BROKEN,
+            what=f"{name} cannot be read",
+            why=error.message,
+            todo=error.hint or "",
+        )
+    yield _attended(store, sight)
+
+
+def _attended(store: Store, sight: Survey) -> Finding:
+    """By the age of the sign that a controller renews, or of what a tick here has remembered."""
+    live = [n for n in sight.live if n in sight.states and sight.states[n].phase]
+    many = f"{len(live)} run{'s' if len(live) != 1 else ''}"
+    if not live:
+        return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})
+    ago = min(
+        (age for age in (_lease_age(store), _tick_age(store)) if age is not None), default=None
+    )
+    measured = {"live": len(live), "attended_s_ago": None if ago is None else round(ago, 1)}
+    if ago is not None and ago < _ATTENDED_S:
+        return Finding(
+            about="runs",
+            level=OK,
+            what=f"{many} going on, and somebody looks after them",
+            measured=measured,
+        )
+    return Finding(
+        about="runs",
+        level=WARNING,
+        what=f"{many} going on, and nobody looks after them: {_some(live)}",
+        why="interruptions are not made good, and what has ended is not given back until it is"
+        " seen; each machine still stops at its own hard stop",
+        todo="tradewind watch, or tradewind tick from cron",
+        measured=measured,
+    )
+
+
+def _lease_age(store: Store) -> float | None:
+    """None: there is no sign, or its age cannot be told. By the store's clock alone."""
+    if not isinstance(store, Dated):
+        return None
+    key = f"probe/{clock.new_id('lease')}"
+    try:
+        json.decode(store.get(LEASE))
+        written = store.written_s(LEASE)
+        store.replace(key, b"now")
+        return max(store.written_s(key) - written, 0.0)
+    except (NotFound, DecodeError):
+        return None
+    finally:
+        store.delete(key)
+
+
+def _tick_age(store: Store) -> float | None:
+    try:
+        return clock.epoch() - persist.place(home(), store.url).stat().st_mtime
+    except OSError:
+        return None
+
+
+def _orphans(store: Store, sight: Survey, providers: Mapping[str, Provider]) -> Iterator[Finding]:
+    from tradewind.upkeep.sweep import unsubmitted
+
+    for stray in sight.strays:
+        yield Finding(
+            about="orphans",
+            level=WARNING,
+            what=f"{stray.machine.machine_id} is up, and {stray.why}",
+            why="it costs money and does no run any good",
+            todo="tradewind sweep" if stray.due else "look again in five minutes",
+            measured={"machine": stray.machine.machine_id, "age_s": stray.age_s},
+        )
+    begun = unsubmitted(store, most=_MOST)
+    if begun:
+        yield Finding(
+            about="orphans",
+            level=WARNING,
+            what=f"begun over an hour ago and never submitted: {_some(begun)}",
+            why="what was sent for it takes room, and it is looked at again and again",
+            todo="tradewind sweep",
+        )
+    gone = [
+        left
+        for provider in providers.values()
+        if isinstance(provider, Upkeep)
+        for left in provider.leftovers()
+        if left.kind == "process"
+    ]
+    for left in gone:
+        yield Finding(
+            about="orphans",
+            level=WARNING,
+            what=f"{left.name} {left.words}",
+            why="it takes memory and accelerators from others",
+            todo="tradewind sweep",
+        )
+    if not (sight.strays or begun or gone):
+        yield Finding(about="orphans", level=OK, what="none")
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

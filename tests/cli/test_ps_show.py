@@ -1,0 +1,35 @@
+"""`tradewind ps` and `show` of a run that goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import json
+
+from tests.cli.conftest import Cli
+from tests.runs.builders import AT, a_beat, a_machine, found, requested, submitted, up
+from tradewind import journal
+from tradewind import store as stores
+from tradewind.model import places
+from tradewind.model.event import Event
+from tradewind.sim.faults import RUN
+
+
+def test_how_far_it_is_now(cli: Cli, tmp_path: Path) -> None:
+    """By what its machine says: the journal tells of a step but rarely."""
+    url = str(tmp_path / "store")
+    store = stores.open(url)
+    events: list[Event] = [submitted(), requested(), found(a_machine()), up()]
+    store.create(places.live(RUN), b"{}")
+    journal.append(store, RUN, 1, writer="w", at=AT, events=events)
+    assert cli("ps", "--store", url, "--json").json["runs"][0]["step"] == 0
+    beat = a_beat(step=1800.0, rate=1.0)
+    store.replace(places.heartbeat(RUN, "m1"), json.encode(beat))
+    assert cli("ps", "--store", url, "--json").json["runs"][0]["step"] == 1800
+    assert "50 %" in cli("ps", "--store", url).out
+    assert cli("show", RUN, "--store", url, "--json").json["summary"]["step"] == 1800
+    shown = cli("show", RUN, "--store", url).out
+    assert "work     1,800 of 3,600" in shown
+    assert "now      leg 1 · working · step 1,800 of 3,600 · 1/s · done in 30m" in shown
+    store.replace(places.heartbeat(RUN, "m1"), b"not a heartbeat")
+    assert cli("ps", "--store", url, "--json").json["runs"][0]["step"] == 0
