@@ -24,7 +24,7 @@ from tradewind.errors import BadFile, NoAccess
 from tradewind.model.boot import Boot
 from tradewind.ownfiles import replace
 
-_FINAL = ("stopped", "failed", "finished")
+FINAL = ("stopped", "failed", "finished")
 
 
 class State(Struct, frozen=True):
@@ -43,7 +43,7 @@ class State(Struct, frozen=True):
 
     @property
     def final(self) -> bool:
-        return self.doing in _FINAL
+        return self.doing in FINAL
 
 
 class _Up(Struct, frozen=True):
