@@ -19,11 +19,12 @@ from tradewind.store.base import Store
 
 ROOT = Path(__file__).parents[2]
 FAST = Path(__file__).parent / "fast"
+_MORTAL = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
 
 
 class Chain:
-    """`user`: who types the commands, where that is not root. `speed`: how fast minutes pass; see
-    fast/sitecustomize.py."""
+    """`mortal`: the commands, and all that comes of them, must obey the modes of files, whoever runs
+    the tests. `speed`: how fast minutes pass; see fast/sitecustomize.py."""
 
     def __init__(
         self,
@@ -32,10 +33,11 @@ class Chain:
         store: str | None = None,
         env: Mapping[str, str] | None = None,
         speed: float = 1.0,
-        user: int | None = None,
+        mortal: bool = False,
         home: Path | None = None,
     ) -> None:
-        self.folder, self.user = folder, user
+        self.folder = folder
+        self._before = _MORTAL if mortal and os.geteuid() == 0 else []
         self.home = home or folder / "home"
         self.store_url = store or str(folder / "store")
         paths = [str(ROOT / "src"), str(ROOT)]
@@ -53,12 +55,7 @@ class Chain:
 
     def popen(self, *arguments: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tradewind", *arguments],
-            env=self.env,
-            user=self.user,
-            group=self.user,
-            extra_groups=None if self.user is None else [],
-            **more,
+            [*self._before, sys.executable, "-m", "tradewind", *arguments], env=self.env, **more
         )
 
     def bytes(self, *arguments: str, code: int | None = 0, within_s: float = 120) -> bytes:
@@ -122,6 +119,21 @@ class Chain:
             return any(words in read_logs(self.store, run, leg, 0) for leg in legs)
 
         eventually(there, within_s=within_s)
+
+    def supervisor(self) -> int:
+        """The pid of one, once there is one."""
+
+        def look() -> int:
+            for pid in self.pids():
+                try:
+                    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if b"tradewind.supervisor" in words:
+                    return pid
+            return 0
+
+        return eventually(look)
 
     def over(self, run: str, *, within_s: float = 90) -> RunState:
         eventually(lambda: self.state(run).phase == "closed", within_s=within_s)

@@ -11,6 +11,7 @@ from tradewind import clock
 from tradewind.errors import NotFound
 
 if TYPE_CHECKING:
+    from tradewind.runs.state import RunState
     from tradewind.store.base import Store
 
 _POLL_S = 1.0
@@ -32,6 +33,7 @@ def command(run: str, follow: bool, leg: int | None, rank: int, store_url: str |
     state = runs_store.load(opened, run_id).state
     if leg is not None and leg not in state.requests:
         raise NotFound(f"{run_id} has no leg {leg}", hint=f"it has had {len(state.requests)}")
+    _check_rank(state, run_id, rank)
     done: dict[int, int] = {}
     while True:
         over = state.phase in ("ended", "closed", "")
@@ -41,6 +43,13 @@ def command(run: str, follow: bool, leg: int | None, rank: int, store_url: str |
             return
         clock.sleep(_POLL_S)
         state = runs_store.load(opened, run_id).state
+
+
+def _check_rank(state: RunState, run_id: str, rank: int) -> None:
+    most = max((request.way.nodes for request in state.requests.values()), default=1)
+    if rank >= most:
+        known = "only rank 0" if most == 1 else f"ranks 0 to {most - 1}"
+        raise NotFound(f"{run_id} has no machine of rank {rank}", hint=f"there is {known}")
 
 
 def _print_new(store: Store, run_id: str, leg: int, rank: int, done: dict[int, int]) -> None:

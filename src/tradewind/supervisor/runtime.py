@@ -55,7 +55,9 @@ class Supervisor:
         self._watch, self._notice, self._folder = watch, notice, folder
         self._wake = threading.Event()
         self._asked_to_end = ""
-        kept = folder.state()
+        kept = folder.state().succeeded()
+        with suppress(NoAccess):
+            folder.keep(kept)
         self.me = _me(boot, kept)
         self._spool = Spool(folder.spool)
         self._shipper = Shipper(
@@ -209,6 +211,7 @@ class Supervisor:
         state = State(
             me.beat, me.doing, me.reason, me.failures, me.failed_at,
             job.exit_code, job.trouble, job.tail, job.step, job.saved,
+            self._kept.deaths, self._kept.died_at,
         )  # fmt: skip
         if _lasting(state) != _lasting(self._kept):
             with suppress(NoAccess):  # a full disk: tried again at the next decision
