@@ -23,8 +23,8 @@ _MORTAL = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
 
 
 class Chain:
-    """`mortal`: the commands, and all that comes of them, must obey the modes of files, whoever runs
-    the tests. `speed`: how fast minutes pass; see fast/sitecustomize.py."""
+    """`mortal`: the commands, and all that comes of them, must obey the modes of files, also where
+    root runs the tests. `speed`: how fast minutes pass; see fast/sitecustomize.py."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Chain:
             [*self._before, sys.executable, "-m", "tradewind", *arguments], env=self.env, **more
         )
 
-    def bytes(self, *arguments: str, code: int | None = 0, within_s: float = 120) -> bytes:
+    def raw(self, *arguments: str, code: int | None = 0, within_s: float = 120) -> bytes:
         """What it prints on standard output."""
         process = self.popen(
             *arguments,
@@ -76,7 +76,7 @@ class Chain:
         return out if code == 0 else out + err
 
     def cli(self, *arguments: str, code: int | None = 0, within_s: float = 120) -> str:
-        return self.bytes(*arguments, code=code, within_s=within_s).decode("utf-8", "replace")
+        return self.raw(*arguments, code=code, within_s=within_s).decode("utf-8", "replace")
 
     def job(self, command: str, *, name: str = "job", more: str = "", **files: str) -> Path:
         """A folder with a workload and these files (`a__py` is a.py); gives the workload."""
@@ -109,7 +109,7 @@ class Chain:
         return runs_store.run_ids(self.store)
 
     def log(self, run: str) -> bytes:
-        return self.bytes("logs", run)
+        return self.raw("logs", run)
 
     def says(self, run: str, words: bytes, *, within_s: float = 60) -> None:
         from tradewind.supervisor.logs import read_logs

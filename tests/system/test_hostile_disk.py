@@ -87,7 +87,7 @@ def test_a_store_that_stays_full_costs_a_leg_and_no_more(
     enough(made)
     state = made.over(run)
     assert (state.outcome, len(state.requests)) == ("succeeded", 2)
-    assert whole(made.bytes("logs", run, "--leg", "2"))
+    assert whole(made.raw("logs", run, "--leg", "2"))
     made.quiet()
 
 

@@ -99,9 +99,9 @@ def test_a_supervisor_that_is_killed_in_the_middle_of_it(chain: Callable[..., Ch
     hold.unlink()
     state = made.over(run)
     assert (state.outcome, len(state.requests)) == ("succeeded", 2)
-    first = made.bytes("logs", run, "--leg", "1")
+    first = made.raw("logs", run, "--leg", "1")
     assert len(first) > 5_000_000
     assert wanted.startswith(first)
-    assert made.bytes("logs", run, "--leg", "2") == wanted
+    assert made.raw("logs", run, "--leg", "2") == wanted
     assert made.log(run) == first + wanted
     made.quiet()

@@ -80,8 +80,8 @@ def test_a_server_that_hangs_for_longer_than_jobs_may_go_on(
     eventually(lambda: len(on_s3.state(run).requests) == 2)
     enough(on_s3)
     assert process.wait(120) == 0, said.read_text()
-    assert b"could not reach the store" in on_s3.bytes("logs", run, "--leg", "1")
-    assert whole(on_s3.bytes("logs", run, "--leg", "2"))
+    assert b"could not reach the store" in on_s3.raw("logs", run, "--leg", "1")
+    assert whole(on_s3.raw("logs", run, "--leg", "2"))
     on_s3.quiet()
 
 
@@ -101,7 +101,7 @@ def test_a_key_that_is_revoked_and_given_back(s3_server: S3Server, on_s3: Chain)
     enough(on_s3)
     assert process.wait(120) == 0, said.read_text()
     last = max(on_s3.state(run).requests)
-    assert whole(on_s3.bytes("logs", run, "--leg", str(last)))
+    assert whole(on_s3.raw("logs", run, "--leg", str(last)))
     on_s3.quiet()
 
 
@@ -128,7 +128,7 @@ def test_a_folder_that_is_forbidden_for_a_while(chain: Callable[..., Chain]) -> 
 def test_a_folder_that_is_forbidden_for_good(chain: Callable[..., Chain]) -> None:
     """The machine goes by itself, the watch goes on, and nothing recorded is lost."""
     made = chain(mortal=True, speed=10)
-    process, said, run = foreground(made, counting(made))
+    process, _, run = foreground(made, counting(made))
     made.says(run, b"line 20 ")
     folder = Path(made.store_url)
     before = made.state(run).number

@@ -372,8 +372,8 @@ def _is_credentials(error: Exception) -> bool:
 
 
 def _first_words(error: Exception) -> str:
-    """One line: obstore appends whole chains of causes, with debugging output, and how long it took,
-    which would make the same trouble look new each time."""
+    """One line: obstore appends whole chains of causes, with debugging output, and how long it
+    took, which would make the same trouble look new each time."""
     text = " ".join(str(error).split("Debug source:")[0].split())
     text = _TOOK.sub("", text)
     return text if len(text) <= 300 else text[:299] + "…"

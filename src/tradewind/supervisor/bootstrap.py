@@ -212,9 +212,9 @@ def _runs(command: list[str]) -> bool:
 
 
 def _supervise(command: list[str]) -> int:
-    """A supervisor that was killed has taken its job with it; the next one begins the job again. One
-    that dies again and again, for want of memory, would do so for ever: then the machine is given
-    up, and the run goes on elsewhere or fails."""
+    """A supervisor that was killed has taken its job with it; the next one begins the job again.
+    One that dies again and again, for want of memory, would do so for ever: then the machine is
+    given up, and the run goes on elsewhere or fails."""
     pauses = iter(_RESTARTS_S)
     children: list[subprocess.Popen[bytes]] = []
     asked: list[int] = []
