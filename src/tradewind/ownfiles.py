@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind import clock
 from tradewind.errors import NoAccess
 
 _OLD_S = 600
@@ -58,6 +57,6 @@ def _sweep(path: Path) -> None:
         pid = left.name.split(".")[-2]
         # The folder may be shared with other computers, whose processes cannot be looked up: what
         # is written takes moments, so an old file is a dead one's there, too.
-        old = clock.epoch() - left.stat().st_mtime > _OLD_S
+        old = path.stat().st_mtime - left.stat().st_mtime > _OLD_S
         if pid.isdigit() and old and not Path(f"/proc/{pid}").exists():
             left.unlink(missing_ok=True)
