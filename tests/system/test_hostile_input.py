@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,3 +148,19 @@ def test_a_store_of_a_newer_version(chain: Callable[..., Chain]) -> None:
     assert run in made.cli("ps", "--all", code=4)
     eventually(lambda: not made.pids())
     assert {key: made.store.get(key) for key in before} == before
+
+
+def test_a_reader_who_leaves_does_not_take_the_run_along(chain: Callable[..., Chain]) -> None:
+    """`tradewind run … | head -4`: it goes on in the background, as after Ctrl-C."""
+    made = chain()
+    work = made.job("echo up; sleep 5; echo done")
+    process = made.popen("run", str(work), "--local", "--yes", stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    for _ in range(4):
+        process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60) == 0
+    (run,) = made.ids()
+    assert made.over(run).outcome == "succeeded"
+    assert made.log(run) == b"up\ndone\n"
+    made.quiet()

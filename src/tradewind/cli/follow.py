@@ -33,12 +33,13 @@ class Teller:
         self._line = ""
         self._told: set[str] = set()
         self._began = False
+        self._outcome = ""
 
     @property
     def outcome(self) -> str:
         """How the run ended; empty while it goes on."""
-        if not self._began:
-            return ""  # what is remembered may be from before it was resumed
+        if not self._began or self._outcome:
+            return self._outcome  # what is remembered may be from before it was resumed
         memory = self._loop.controller.memory.runs.get(self._run_id)
         try:
             # Without one, whoever was quicker has closed it, and it is no longer looked at.
@@ -46,7 +47,8 @@ class Teller:
         except TradewindError as error:
             self._trouble(error)
             return ""
-        return state.outcome if state.phase == "closed" else ""
+        self._outcome = state.outcome if state.phase == "closed" else ""
+        return self._outcome
 
     def tell(self, troubles: Troubles) -> None:
         self._began = True
@@ -111,9 +113,9 @@ def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str:
 
     loop = fleet.loop(store)
     teller = Teller(store, loop, run_id, quiet=quiet)
-    if not quiet:
-        click.echo(f"run {run_id} in {store.url}")
     try:
+        if not quiet:
+            _print(f"run {run_id} in {store.url}")
         loop.watch(lambda: not teller.outcome, tell=teller.tell)
     except KeyboardInterrupt:
         click.echo("")
