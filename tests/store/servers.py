@@ -78,7 +78,9 @@ class S3Server:
             *(f"-volume.port={volume}", f"-volume.port.grpc={grpc['volume']}"),
             *(f"-filer.port={filer}", f"-filer.port.grpc={grpc['filer']}"),
             *(f"-s3.port={gate}", f"-s3.port.grpc={grpc['s3']}", f"-s3.config={self._rights}"),
-            *("-volume.max=200", "-master.volumeSizeLimitMB=1024", "-s3.port.iceberg=0"),
+            *("-volume.max=200", "-master.volumeSizeLimitMB=1024", "-master.telemetry=false"),
+            # Ports that are the same for everybody, or two servers could not run at once.
+            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
         ]
         self.env = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{gate}",
