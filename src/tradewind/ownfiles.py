@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tradewind.errors import NoAccess
 
+_OLD_S = 600
+
 
 def home(env: Mapping[str, str] | None = None) -> Path:
     """The folder of this user's own files; it need not exist."""
@@ -45,3 +47,16 @@ def replace(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):
             beside.unlink()
+        with suppress(OSError):
+            _sweep(path)
+
+
+def _sweep(path: Path) -> None:
+    """What writers of this file left that were killed while they wrote it."""
+    for left in path.parent.glob(f".{path.name}.*.new"):
+        pid = left.name.split(".")[-2]
+        # The folder may be shared with other computers, whose processes cannot be looked up: what
+        # is written takes moments, so an old file is a dead one's there, too.
+        old = path.stat().st_mtime - left.stat().st_mtime > _OLD_S
+        if pid.isdigit() and old and not Path(f"/proc/{pid}").exists():
+            left.unlink(missing_ok=True)

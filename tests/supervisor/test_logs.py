@@ -100,3 +100,31 @@ def test_the_tail_is_the_last_lines_of_this_try(tmp_path: Path) -> None:
     assert spool.tail().count("\n") == 39
     os.write(spool.handle, b"x" * 1_000_000)
     assert spool.tail(since) == "x" * 4096
+
+
+def test_what_was_sent_takes_no_room_on_the_disk(tmp_path: Path) -> None:
+    store, spool = MemoryStore(), Spool(tmp_path / "spool")
+    shipper = Shipper(spool, store, "run-1", 1, 0, wait_s=WAITS_S)
+    expected = b"".join(b"%015d\n" % n for n in range(1_000_000))
+    for start in range(0, len(expected), 1 << 20):
+        os.write(spool.handle, expected[start : start + (1 << 20)])
+    assert shipper.flush(60)
+    until(lambda: (tmp_path / "spool").stat().st_blocks * 512 < 4_000_000)
+    assert spool.size == len(expected)
+    assert spool.tail().endswith("999999")
+    os.write(spool.handle, b"more\n")
+    assert shipper.flush(60)
+    shipper.close()
+    assert sent(store) == expected + b"more\n"
+    assert shipped(store, "run-1", 1, 0) == len(expected) + 5
+
+
+def test_a_job_s_own_files_beside_the_pieces_are_none(tmp_path: Path) -> None:
+    store, spool = MemoryStore(), Spool(tmp_path / "spool")
+    for name in ("0", "notes.txt", "zzz"):
+        store.create(places.logs("run-1", 1, 0) + name, b"litter")
+    os.write(spool.handle, b"words\n")
+    shipper = Shipper(spool, store, "run-1", 1, 0, wait_s=WAITS_S)
+    assert shipper.flush(60)
+    shipper.close()
+    assert sent(store) == b"words\n"

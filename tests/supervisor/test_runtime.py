@@ -9,11 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msgspec import json
+from msgspec import json, structs
 
-from tests.supervisor.machines import RUN, MachineUnderTest, Run, lives, until
+from tests.supervisor.machines import RUN, MachineUnderTest, Run, TroubledStore, lives, until
 from tradewind.model import places
 from tradewind.model.event import LegDraining, LegOver
+from tradewind.store.local import LocalStore
+from tradewind.supervisor.folder import MOST_DEATHS, MachineFolder, State
 from tradewind.supervisor.logs import read_logs
 
 Launch = Callable[..., MachineUnderTest]
@@ -326,3 +328,66 @@ def test_the_state_on_disk_is_json_for_people_too(launch: Launch) -> None:
     machine.does("finished")
     kept = json.decode((machine.folder / "state.json").read_bytes())
     assert (kept["doing"], kept["exit_code"]) == ("finished", 0)
+
+
+class Witness(TroubledStore):
+    """Notes what of the log is in the store when the end is told."""
+
+    found: bytes | None = None
+
+    def replace(self, key: str, data: bytes) -> None:
+        if b'"finished"' in data and self.found is None and not self.fails:
+            self.found = read_logs(LocalStore(self._root), RUN, 1, 0)
+        super().replace(key, data)
+
+
+def test_the_end_is_told_after_the_last_words_though_the_store_was_away(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    words = "yes 0123456789abcdef | head -c 9000000"
+    run = Run(tmp_path, command=f"echo up; until [ -e {go} ]; do sleep 0.05; done; {words}")
+    run.store = witness = Witness(tmp_path / "store")
+    machine = run.machine().start()
+    machine.said("up")
+    machine.does("working")
+    witness.fails = True
+    go.touch()
+    until(lambda: b'"finished"' in (machine.folder / "state.json").read_bytes(), "its end is known")
+    witness.fails = False
+    machine.does("finished")
+    assert witness.found is not None
+    assert len(witness.found) == 9_000_003
+    machine.end()
+
+
+def test_a_bundle_that_is_another_one_is_not_run(launch: Launch, tmp_path: Path) -> None:
+    from tradewind.supervisor.bundle import pack
+
+    user = tmp_path / "user"
+    user.mkdir()
+    (user / "train.py").write_text("print('trained')")
+    made = pack(user, tmp_path / "bundle.tar.gz")
+    LocalStore(tmp_path / "store").upload(places.bundle(RUN), made.path)
+    told = launch(
+        f"{PYTHON} train.py", bundle=places.bundle(RUN), bundle_sha256="0" * 64, tries=1
+    ).does("failed")
+    assert told.trouble == "user"
+    assert "not the one that was submitted" in told.tail
+    assert made.sha256 in told.tail
+
+
+def test_supervisors_that_were_killed_again_and_again_are_the_last_ones(tmp_path: Path) -> None:
+    """As the fifth leaves it: the next does not begin the job, and says why."""
+    machine = Run(tmp_path, command="echo never").machine()
+    folder = MachineFolder(machine.folder)
+    state = State(doing="working", saved=3.0)
+    for deaths in range(1, MOST_DEATHS):
+        state = state.succeeded()
+        assert (state.doing, state.deaths) == ("working", deaths)
+    further = structs.replace(state, saved=4.0).succeeded()
+    assert (further.doing, further.deaths) == ("working", 1), "it gets on, if slowly"
+    folder.keep(state)
+    told = machine.start().does("failed")
+    assert (told.exit_code, told.trouble) == (-9, "infrastructure")
+    assert "5 supervisors in a row were killed" in told.reason
+    machine.end()
+    assert "never" not in machine.spool()

@@ -6,6 +6,7 @@ work on the run, and ours stands back meanwhile.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -98,7 +99,9 @@ def watch(
 
     def wanted() -> bool:
         nonlocal troubles
-        told, troubles = troubles, []
+        # With those of the store and of providers, which are everybody's.
+        others = loop.controller.memory.runs.keys() - {sight.run_id}
+        told, troubles = [met for met in troubles if met[0] not in others], []
         new: list[Commit] = []
         try:
             new = sight.look()
@@ -115,11 +118,15 @@ def watch(
 
 def leave(store: Store, run_id: str) -> Path:
     """To a process in the background, which outlives this one and its terminal; where that writes
-    what it sees."""
+    what it sees, or would: the run is submitted, and looked after in any case."""
     log = log_of(run_id)
-    log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tradewind", "watch", run_id, "--store", store.url]
-    with log.open("ab") as stream:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        stream = log.open("ab")
+    except OSError:
+        stream = Path(os.devnull).open("ab")  # noqa: SIM115
+    with stream:
         # The shell is gone at once and leaves the other to init: whoever called us, and may live
         # for weeks, has no child to bury.
         subprocess.run(

@@ -72,8 +72,14 @@ def _read(path: Path) -> str:
         return path.read_text("utf-8")
     except FileNotFoundError:
         raise NotFound(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise NoAccess(f"{path} cannot be read: {error}") from None
+    except IsADirectoryError:
+        raise InvalidValue(
+            f"{path} is a folder", hint="name the workload or plan file; --folder is for the folder"
+        ) from None
+    except OSError as error:
+        raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{path} is no text: {error}") from None
 
 
 def _planned(work: Workload) -> Wanted:
@@ -163,7 +169,8 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     with tempfile.TemporaryDirectory() as place:
         packed = bundle.pack(folder, Path(place) / "bundle.tar.gz")
         store.upload(places.bundle(run_id), packed.path)
-    spec = replace(spec, job=spec.job | {"bundle": places.bundle(run_id)})
+    sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
+    spec = replace(spec, job=spec.job | sent)
     if wish is not None:
         wishes.keep(run_id, wish)
     controller = fleet.loop(store).controller

@@ -23,19 +23,23 @@ _EACH_S = 60.0
 
 
 class Teller:
-    """Prints what is new in a run's journal, and how far it is: on a terminal in place."""
+    """Prints what is new in a run's journal, and how far it is: on a terminal in place. Where
+    nothing can be printed (a log on a full disk), nothing is."""
 
     def __init__(self, sight: follow.Sight) -> None:
         self._sight = sight
         self._line = ""
-        self._told = ""
+        self._told: set[str] = set()
         self._due = clock.stopwatch() + _EACH_S
 
     def tell(self, commits: list[Commit], troubles: Troubles) -> None:
-        for run_id, error in troubles:
-            if run_id in ("", self._sight.run_id) and error.message != self._told:
+        for _, error in troubles:
+            if error.message not in self._told:
+                self._told.add(error.message)
                 self._say(f"trouble: {error.message}")
-                self._told = error.message
+        if self._told and not troubles:
+            self._told.clear()
+            self._say("the trouble is over")
         for commit in commits:
             for event in commit.events:
                 words = runview.event_words(event)
@@ -46,10 +50,10 @@ class Teller:
         elif sys.stdout.isatty():
             self._clear()
             self._line = self._status()[: get_terminal_size().columns - 1]
-            click.echo(self._line, nl=False)
+            _print(self._line, nl=False)
         elif clock.stopwatch() >= self._due:
             self._due = clock.stopwatch() + _EACH_S
-            click.echo(f"{clock.now().astimezone():%H:%M:%S}  {self._status()}")
+            _print(f"{clock.now().astimezone():%H:%M:%S}  {self._status()}")
 
     def _status(self) -> str:
         now = clock.now().timestamp()
@@ -57,11 +61,11 @@ class Teller:
 
     def _say(self, text: str) -> None:
         self._clear()
-        click.echo(text)
+        _print(text)
 
     def _clear(self) -> None:
         if self._line:
-            click.echo("\r" + " " * len(self._line) + "\r", nl=False)
+            _print("\r" + " " * len(self._line) + "\r", nl=False)
             self._line = ""
 
 
@@ -76,30 +80,43 @@ class Recorder:
 
         from tradewind.cli import render
 
-        for run_id, error in troubles:
-            if run_id in ("", self._sight.run_id):
-                render.print_line({"run": self._sight.run_id, "trouble": error.message})
+        for _, error in troubles:
+            render.print_line({"run": self._sight.run_id, "trouble": error.message})
         for commit in commits:
             for event in commit.events:
                 found = {"run": self._sight.run_id, "number": commit.number}
                 render.print_line(found | to_builtins({"at": commit.at, "event": event}))
 
 
+def _print(text: str, *, nl: bool = True) -> None:
+    """A reader who has left is not the same as a disk that is full."""
+    try:
+        click.echo(text, nl=nl)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
+
+
 def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:
     """How the run ended; None: Ctrl-C was pressed, and it goes on in the background."""
     sight = follow.Sight(store, run_id)
-    if not quiet:
-        click.echo(f"run {run_id} in {store.url}")
     tell = Teller(sight).tell if not quiet else _silent
     try:
+        if not quiet:
+            _print(f"run {run_id} in {store.url}")
         outcome = follow.watch(sight, tell=tell)
     except KeyboardInterrupt:
         if not quiet:
             click.echo("")
         leave(store, run_id, quiet=quiet)
         return None
+    except BrokenPipeError:
+        # Whoever read our output has left; the run goes on, as after Ctrl-C.
+        leave(store, run_id, quiet=True)
+        raise
     if not quiet:
-        click.echo(runview.ending(sight.state, sight.cost))
+        _print(runview.ending(sight.state, sight.cost))
     return outcome
 
 

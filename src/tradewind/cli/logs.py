@@ -31,12 +31,13 @@ def command(
     from tradewind import runs_store
     from tradewind import store as stores
     from tradewind.api.follow import Sight
-    from tradewind.api.logs import Reader, check_leg
+    from tradewind.api.logs import Reader, check_leg, check_rank
 
     opened = stores.open(store_url)
     sight = Sight(opened, runs_store.named(opened, run))
     sight.look()
     check_leg(sight.run_id, sight.state, leg)
+    check_rank(sight.run_id, sight.state, rank)
     reader = Reader(opened, sight.run_id, leg=leg, rank=rank)
     while True:
         # Not when it has ended: until its machines are off they may have something to say.

@@ -32,8 +32,13 @@ _numbers = count()
 class LocalStore:
     def __init__(self, folder: Path) -> None:
         self._root = folder.absolute()
-        if self._root.exists() and not self._root.is_dir():
-            raise InvalidValue(f"{folder} is a file, and a store is a folder")
+        try:
+            nearest = next(each for each in (self._root, *self._root.parents) if each.exists())
+            is_folder = nearest.is_dir()
+        except OSError as error:
+            raise NoAccess(f"{folder} cannot be opened: {error.strerror or error}") from None
+        if not is_folder:
+            raise InvalidValue(f"{nearest} is a file, and a store is a folder")
         self._new = self._root / RESERVED
         self.url = self._root.as_uri()
         self._sweep()
@@ -126,17 +131,18 @@ class LocalStore:
     def _write(
         self, target: Path, fill: Callable[[BinaryIO], object], name: Callable[[Path], bool]
     ) -> bool:
-        _make(target.parent)
         with self._unnamed() as (new, stream):
             fill(stream)
             stream.flush()
             os.fsync(stream.fileno())
+            # Only now: what cannot be written, for want of space, leaves no empty folders.
+            _make(target.parent)
             return name(new)
 
     @contextmanager
     def _unnamed(self) -> Iterator[tuple[Path, BinaryIO]]:
         """A new file that is ours: locked, and not swept before it was."""
-        self._new.mkdir(exist_ok=True)
+        _make(self._new)
         while True:
             # Two hosts may share the folder, hence the name of ours; the numbers never come again.
             place = f"{os.uname().nodename}-{os.getpid()}-{threading.get_ident()}-{next(_numbers)}"

@@ -39,6 +39,7 @@ _MIB = 1 << 20
 _MOST_PARTS = 9_000  # S3 and GCS stop at 10,000
 _BUFFERED = 256 * _MIB  # of one upload in memory
 _AT_ONCE = 16  # small requests
+_TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
 _SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
 
 
@@ -378,6 +379,8 @@ def _is_credentials(error: Exception) -> bool:
 
 
 def _first_words(error: Exception) -> str:
-    """One line: obstore appends whole chains of causes, with debugging output."""
+    """One line: obstore appends whole chains of causes, with debugging output, and how long it
+    took, which would make the same trouble look new each time."""
     text = " ".join(str(error).split("Debug source:")[0].split())
+    text = _TOOK.sub("", text)
     return text if len(text) <= 300 else text[:299] + "…"

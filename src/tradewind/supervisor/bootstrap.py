@@ -36,6 +36,9 @@ _MODULE = "tradewind.supervisor"
 _TIMEOUT_S = 60
 _MOST_BYTES = 1 << 30
 _RESTARTS_S = (1, 2, 5, 10, 30)
+"""Before a supervisor that was killed is started again; after the last of them it is not."""
+_LIVED_S = 600
+"""One that has lived for so long was killed by chance: the pauses begin anew."""
 
 
 class Trouble(Exception):
@@ -209,7 +212,9 @@ def _runs(command: list[str]) -> bool:
 
 
 def _supervise(command: list[str]) -> int:
-    """A supervisor that was killed has taken its job with it; the next one begins the job again."""
+    """A supervisor that was killed has taken its job with it; the next one begins the job again.
+    One that dies again and again, for want of memory, would do so for ever: then the machine is
+    given up, and the run goes on elsewhere or fails."""
     pauses = iter(_RESTARTS_S)
     children: list[subprocess.Popen[bytes]] = []
     asked: list[int] = []
@@ -222,11 +227,17 @@ def _supervise(command: list[str]) -> int:
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, pass_on)
     while True:
+        began = time.monotonic()  # noqa: TID251 -- none of Tradewind is here
         children.append(subprocess.Popen(command, cwd="/"))
         code = children[-1].wait()
         if code >= 0 or asked:
             return max(code, 0)
-        time.sleep(next(pauses, _RESTARTS_S[-1]))  # noqa: TID251 -- none of Tradewind is here
+        if time.monotonic() - began >= _LIVED_S:  # noqa: TID251
+            pauses = iter(_RESTARTS_S)
+        pause = next(pauses, None)
+        if pause is None:
+            raise Trouble(f"the supervisor was killed {len(children)} times (signal {-code})")
+        time.sleep(pause)  # noqa: TID251
         if asked:
             return 0
 

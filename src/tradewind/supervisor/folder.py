@@ -18,13 +18,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec.structs import replace as replace_fields
 
 from tradewind import clock
 from tradewind.errors import BadFile, NoAccess
 from tradewind.model.boot import Boot
 from tradewind.ownfiles import replace
 
-_FINAL = ("stopped", "failed", "finished")
+FINAL = ("stopped", "failed", "finished")
+MOST_DEATHS = 5
+"""A job that kills its supervisor each time, by taking all memory, would be begun for ever."""
 
 
 class State(Struct, frozen=True):
@@ -41,10 +44,31 @@ class State(Struct, frozen=True):
     step: float = 0.0
     saved: float = 0.0
     killed_at: float = -1.0
+    deaths: int = 0
+    """Supervisors in a row that died while the job ran, with nothing saved in between."""
+    died_at: float = -1.0
+    """What was saved at the last of them."""
 
     @property
     def final(self) -> bool:
-        return self.doing in _FINAL
+        return self.doing in FINAL
+
+    def succeeded(self) -> State:
+        """As the next supervisor finds it: whoever does not end by a decision was killed."""
+        if self.doing not in ("working", "saving"):
+            return self
+        deaths = 1 if self.saved > self.died_at else self.deaths + 1
+        counted = replace_fields(self, deaths=deaths, died_at=self.saved)
+        if deaths < MOST_DEATHS:
+            return counted
+        return replace_fields(
+            counted,
+            doing="failed",
+            reason=f"{deaths} supervisors in a row were killed while the job ran, and nothing was"
+            " saved in between: the machine may have too little memory for it",
+            exit_code=-9,
+            trouble="infrastructure",
+        )
 
 
 class _Up(Struct, frozen=True):

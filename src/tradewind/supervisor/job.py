@@ -30,7 +30,7 @@ from tradewind.model.event import LegRequested, Submitted
 from tradewind.model.run import Spec
 from tradewind.model.timing import UNREACHABLE_S
 from tradewind.store.base import Store
-from tradewind.supervisor import keeper, meeting, progress
+from tradewind.supervisor import disk, keeper, meeting, progress
 from tradewind.supervisor.command import Command
 from tradewind.supervisor.decide import Job
 from tradewind.supervisor.exits import Blame, blame
@@ -112,7 +112,8 @@ class Work:
     def start(self, resume: str) -> None:
         """Nothing is left of an earlier try: its keeper has seen to that."""
         for path in (self._folder.save, self._folder.progress):
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # a disk that is read-only by now: the job will tell
+                path.unlink(missing_ok=True)
         if resume:
             begun = progress.of_checkpoint(resume)
             self._progress = Progress(begun.step, max(begun.saved, self._progress.saved))
@@ -162,6 +163,8 @@ class Work:
             code = self._all(resume, cancelled)
             tail = self._spool.tail(began) if code else ""
             why = blame(code, tail)
+            if code and disk.is_full_of_others(self._folder.path):
+                why = Blame("infrastructure", "the machine's disk is full, and not with the job's")
         except _Cancelled:
             code, tail, why = 143, "", Blame("user", "it was stopped before it began")
         except (SourceFailed, NoAccess) as error:
@@ -198,7 +201,8 @@ class Work:
         if not command:
             raise InvalidValue("the job has no command")
         if not self._folder.work.is_dir():
-            self._patiently(lambda: self._fetch(_text(given, "bundle")), cancelled)
+            packed, sha256 = _text(given, "bundle"), _text(given, "bundle_sha256")
+            self._patiently(lambda: self._fetch(packed, sha256), cancelled)
         folder = _workdir(self._folder.work, _text(given, "workdir"))
         env = self._env(given)
         setup = _text(given, "setup")
@@ -254,12 +258,13 @@ class Work:
                 return event.spec
         raise NotFound(f"{self._boot.run_id} was never submitted")
 
-    def _fetch(self, key: str) -> None:
+    def _fetch(self, key: str, sha256: str) -> None:
         work = self._folder.work
         if not key:
             work.mkdir(parents=True, exist_ok=True)
             return
         self._store.download(key, self._folder.bundle)
+        _check(self._folder.bundle, sha256)
         unpack(self._folder.bundle, work)
 
     def _newest(self, resume: str) -> str:
@@ -287,15 +292,16 @@ class Work:
             self._pause(cancelled)
 
     def _patiently(self, call: Callable[[], T], cancelled: threading.Event) -> T:
-        """Again while the store does not answer; whether that is for too long is for the loop to
-        tell, which hears of it as well, and after UNREACHABLE_S for us."""
+        """Again while the store does not answer, or not to us, or there is no room for what it
+        answers; whether that is for too long is for the loop to tell, which hears of it as well,
+        and after UNREACHABLE_S for us."""
         until_s = self._watch.uptime_s() + UNREACHABLE_S
         while True:
             if cancelled.is_set():
                 raise _Cancelled
             try:
                 return call()
-            except SourceFailed:
+            except (SourceFailed, NoAccess):
                 if self._watch.uptime_s() >= until_s:
                     raise
             self._pause(cancelled)
@@ -337,6 +343,26 @@ def _text(given: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise BadFile(f"the job's {name} is {value!r} and no text")
     return value
+
+
+def _check(bundle: Path, sha256: str) -> None:
+    """That it is what was submitted. A store may lose bytes, and others may write into it; runs of
+    an older Tradewind do not say."""
+    if not sha256:
+        return
+    import hashlib
+
+    try:
+        with bundle.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise NoAccess(f"the bundle {bundle} cannot be read: {error.strerror or error}") from None
+    if found != sha256:
+        raise BadFile(
+            f"the bundle in the store is not the one that was submitted: its hash is {found} and"
+            f" not {sha256}",
+            hint="submit the job again",
+        )
 
 
 def _workdir(work: Path, named: str) -> Path:

@@ -4,12 +4,15 @@ The job writes into the spool itself (a file that is open to append), so nothing
 disordered by a supervisor that is slow, or dead. A `Shipper` sends what is there in pieces,
 `places.log_piece` by the offset of their first byte, each created once. Pieces follow each other
 without a gap, so whoever comes next, after a failure or in a new process, goes on where the last
-one ends. Memory is one piece, however long the log or its lines.
+one ends. Memory is one piece, however long the log or its lines, and so is about what the spool
+takes of the disk: what was sent gives its room back, and there is room for some more, so that a
+disk which others have filled does not end the job at its next word.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +21,7 @@ from tradewind import clock
 from tradewind.errors import TradewindError
 from tradewind.model import places
 from tradewind.store.base import Store
+from tradewind.supervisor import disk
 
 PIECE = 1 << 20
 WAIT_S = 3.0
@@ -25,6 +29,9 @@ WAIT_S = 3.0
 _RETRY_S = 5.0
 _TAIL_LINES = 40
 _TAIL_BYTES = 4096
+_KEPT = 1 << 20
+"""Of what was sent: the tail, and what somebody may want to look at on the machine."""
+_AHEAD = 1 << 20
 
 
 class Spool:
@@ -48,6 +55,15 @@ class Spool:
         """What is in the store of a spool that was lost is not written again."""
         if self.size < size:
             os.ftruncate(self.handle, size)
+
+    def make_room(self, sent: int) -> None:
+        """What is in the store up to `sent` is not needed here any more, and more will come."""
+        disk.drop(self.handle, 0, sent - _KEPT)
+        disk.reserve(self.handle, self.size, _AHEAD)
+
+    def give_back(self) -> None:
+        """The room that was kept for more, when no more will come."""
+        disk.drop(self.handle, self.size, self.size + _AHEAD)
 
     def tail(self, since: int = 0) -> str:
         """The last lines, of those after offset `since`."""
@@ -103,6 +119,7 @@ class Shipper:
             self._closed = True
             self._changed.notify_all()
         self._thread.join(1.0)
+        self._spool.give_back()
 
     def _work(self) -> None:
         due = clock.stopwatch() + self._wait_s
@@ -113,6 +130,8 @@ class Shipper:
                     sent = shipped(self._store, *self._place)
                     self._spool.grow(sent)
                     self._set(sent)
+                assert self._sent is not None
+                self._spool.make_room(self._sent)
                 now = clock.stopwatch()
                 full = self._send(pressing=now >= due)
                 if now >= due:
@@ -149,7 +168,7 @@ class Shipper:
 
 def shipped(store: Store, run_id: str, leg: int, rank: int) -> int:
     """How many bytes of a machine's output are in the store."""
-    keys = store.list_after(places.logs(run_id, leg, rank))
+    keys = _pieces(store, run_id, leg, rank)
     return _offset(keys[-1]) + len(store.get(keys[-1])) if keys else 0
 
 
@@ -158,13 +177,11 @@ def read_logs(
 ) -> bytes:
     """The output from byte `after` on, as far as it is in the store, and up to about `most` bytes;
     empty where there is no more yet. Ask again from where it ends."""
-    folder = places.logs(run_id, leg, rank)
     before = after - PIECE  # no piece is longer, so none that begins there holds the byte
     start = places.log_piece(run_id, leg, rank, before) if before >= 0 else ""
-    keys = store.list_after(folder, start)
     held: list[bytes] = []
     at = after
-    for key in keys:
+    for key in _pieces(store, run_id, leg, rank, start):
         offset = _offset(key)
         if offset > at or at - after >= most:
             break  # a gap: an earlier piece is still to be seen
@@ -172,6 +189,13 @@ def read_logs(
         held.append(data[at - offset :])
         at = max(at, offset + len(data))
     return b"".join(held)
+
+
+def _pieces(store: Store, run_id: str, leg: int, rank: int, after: str = "") -> list[str]:
+    """Only those: a job knows the store, and may have put something of its own beside them."""
+    folder = places.logs(run_id, leg, rank)
+    names = re.compile(re.escape(folder) + r"\d{20}\.log")
+    return [key for key in store.list_after(folder, after) if names.fullmatch(key)]
 
 
 def _offset(key: str) -> int:

@@ -26,7 +26,7 @@ from tradewind.store.base import Store
 from tradewind.supervisor.beat import learn, tell
 from tradewind.supervisor.channel import Channel, Exchange
 from tradewind.supervisor.decide import Act, Job, Me, Save, ShutDown, Start, Stop, decide
-from tradewind.supervisor.folder import MachineFolder, State
+from tradewind.supervisor.folder import FINAL, MachineFolder, State
 from tradewind.supervisor.job import LAST_WORDS_S, Work
 from tradewind.supervisor.logs import WAIT_S, Shipper, Spool
 from tradewind.supervisor.notice import Notice
@@ -40,6 +40,8 @@ _GRACE_S = 2.0
 """What cannot wait waits this long for an exchange that is under way: most take milliseconds."""
 _END_S = 10.0
 """For the last report. With killing the job and its last words that is less than SHUTDOWN_S."""
+_HELD_S = 60.0
+"""More than a store's client waits between two attempts, and with UNREACHABLE_S far off."""
 _RETRY_S = 5.0
 _MARGIN_S = 5.0
 """Before the provider takes the machine, to kill and to send the last words."""
@@ -53,7 +55,9 @@ class Supervisor:
         self._watch, self._notice, self._folder = watch, notice, folder
         self._wake = threading.Event()
         self._asked_to_end = ""
-        kept = folder.state()
+        kept = folder.state().succeeded()
+        with suppress(NoAccess):
+            folder.keep(kept)
         self.me = _me(boot, kept)
         self._spool = Spool(folder.spool)
         self._shipper = Shipper(
@@ -71,6 +75,7 @@ class Supervisor:
         self._known: tuple[object, ...] = ()
         self._kill_at_s: float | None = None
         self._notice_left_s = 0.0
+        self._held_until_s: float | None = None
 
     def run(self) -> str:
         try:
@@ -82,8 +87,9 @@ class Supervisor:
             return self.me.reason
         finally:
             self._work.stop()
-            self._tell_the_end()
+            # In this order: who hears of the end may take the machine away at once.
             self._shipper.flush(self._watch.real_s(LAST_WORDS_S))
+            self._tell_the_end()
             self._shipper.close()
             self._channel.close()
 
@@ -131,9 +137,13 @@ class Supervisor:
             self._exchange = None
             if self._learning:
                 self._act(job, uptime_s)
+                if self._holds_back(uptime_s):
+                    self._next_s = min(self._next_s, uptime_s + _LOOK_S)
+                    return
                 self._begin(tell(me, job, uptime_s), uptime_s, learning=False)
                 self._wake.set()
             elif me.reached_s != self._begun_s:
+                self._held_until_s = None
                 self._next_s = min(self._next_s, uptime_s + _RETRY_S)
         elif _cannot_wait(me, job, uptime_s):
             if not self._learning:
@@ -144,6 +154,16 @@ class Supervisor:
                 self._exchange = None
                 self._act(job, uptime_s)
                 self._begin(tell(me, job, uptime_s), uptime_s, learning=False)
+
+    def _holds_back(self, uptime_s: float) -> bool:
+        """The end is told when the last words are in the store: who hears of it may take the
+        machine away at once. A store that answers, and yet does not take them, has _HELD_S; one
+        that cannot be reached, or is full, has the time that it needs."""
+        if self.me.doing not in FINAL or self._shipper.flush(0.0):
+            return False
+        if self._held_until_s is None or self.me.heard_s != uptime_s:
+            self._held_until_s = uptime_s + _HELD_S
+        return uptime_s < self._held_until_s
 
     def _begin(self, exchange: Steps[None], uptime_s: float, *, learning: bool) -> None:
         self._begun_s, self._learning = uptime_s, learning
@@ -191,6 +211,7 @@ class Supervisor:
         state = State(
             me.beat, me.doing, me.reason, me.failures, me.failed_at,
             job.exit_code, job.trouble, job.tail, job.step, job.saved, me.killed_at,
+            self._kept.deaths, self._kept.died_at,
         )  # fmt: skip
         if _lasting(state) != _lasting(self._kept):
             with suppress(NoAccess):  # a full disk: tried again at the next decision

@@ -21,10 +21,11 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from tradewind import clock
-from tradewind.errors import BadFile
+from tradewind.errors import BadFile, NoAccess
 from tradewind.providers.base import OutcomeUnknown
 from tradewind.providers.local import processes
 from tradewind.providers.local.files import (
@@ -41,6 +42,7 @@ from tradewind.providers.local.files import (
 
 _TURN_S = 0.1
 """How soon a notice that someone has written is honoured, and orphans are reaped."""
+_TRIES = 100
 
 
 def main(path: Path) -> int:
@@ -89,7 +91,14 @@ def _host(folder: MachineFolder, ready: Callable[[], None]) -> None:
         except OutcomeUnknown as error:
             sys.stderr.write(f"{error}\n")
             ended_s = now()
-    write(folder.ended, End(ended_s=max(int(ended_s), rental.machine.launched_s), why=why))
+    end = End(ended_s=max(int(ended_s), rental.machine.launched_s), why=why)
+    for _ in range(_TRIES):
+        try:
+            write(folder.ended, end)
+            return
+        except NoAccess as error:  # a full disk; whoever lists the machines goes on trying
+            sys.stderr.write(f"{error}\n")
+            clock.sleep(_TURN_S)
 
 
 def now() -> float:
@@ -133,7 +142,8 @@ def _taken_at_s(folder: MachineFolder, rental: Rental) -> float:
     if notice is not None:
         return min(due_s, notice.taken_at_s)
     if rental.notice_s > 0 and now() >= due_s - rental.notice_s:
-        write_first(folder.notice, Notice(taken_at_s=due_s))
+        with suppress(NoAccess):  # a full disk: the next turn tries again
+            write_first(folder.notice, Notice(taken_at_s=due_s))
     return due_s
 
 

@@ -241,6 +241,8 @@ class LocalProvider:
             with locked(folder.lock, wait=False) as lock:
                 if lock is not None:
                     processes.kill_all(folder.path)
+                    for left in folder.path.glob(".*.new"):  # of those that we killed
+                        left.unlink(missing_ok=True)
                     # A host that saw us kill its supervisor may have had the time to say so.
                     said = folder.end()
                     ended_s = said.ended_s if said else int(self._clock())

@@ -1,0 +1,57 @@
+"""What users get wrong, typed as they type it: a clear word, an exit code, and nothing lost. What
+needs a run that goes on is in tests/system/test_hostile_input.py."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.system.chain import Chain
+
+
+def nothing_came_of_it(made: Chain) -> bool:
+    return made.ids() == [] and not made.pids() and not (made.home / "local").exists()
+
+
+def typed(made: Chain, answer: bytes) -> tuple[int, str]:
+    """`tradewind run` in a terminal, and this answer when it asks."""
+    work = str(made.job("true"))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = [sys.executable, "-m", "tradewind", "run", work, "--local"]
+        os.execve(sys.executable, command, made.env)
+    said = b""
+    while b"Start?" not in said:
+        said += os.read(terminal, 4096)
+    os.write(terminal, answer)
+    try:
+        while more := os.read(terminal, 4096):
+            said += more
+    except OSError:  # how a terminal tells that nobody is left
+        pass
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"\x03", 130), (b"n\n", 0)])
+def test_a_question_that_is_not_answered_with_yes(tmp_path: Path, answer: bytes, code: int) -> None:
+    made = Chain(tmp_path)
+    ended, said = typed(made, answer)
+    assert "Traceback" not in said
+    assert ended == code, said
+    assert nothing_came_of_it(made)
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    made = Chain(tmp_path)
+    work = str(made.job("true"))
+    for arguments, words in [
+        ((str(tmp_path),), f"{tmp_path} is a folder"),
+        ((work, "--store", work + "/below"), "is a file, and a store is a folder"),
+    ]:
+        assert words in made.cli("run", *arguments, "--local", "--yes", code=2)
+    assert nothing_came_of_it(made)
