@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -27,12 +29,16 @@ def typed(made: Chain, answer: bytes) -> tuple[int, str]:
     said = b""
     while b"Start?" not in said:
         said += os.read(terminal, 4096)
-    os.write(terminal, answer)
-    try:
-        while more := os.read(terminal, 4096):
+    with suppress(OSError):  # how a terminal tells that nobody is left
+        os.write(terminal, answer)
+        while True:
+            if not select.select([terminal], [], [], 5.0)[0]:
+                os.write(terminal, answer)  # typed too soon: a terminal forgets when it is set up
+                continue
+            more = os.read(terminal, 4096)
+            if not more:
+                break
             said += more
-    except OSError:  # how a terminal tells that nobody is left
-        pass
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
 
