@@ -225,7 +225,7 @@ def daemons(home: Path, machine: Machine) -> dict[str, int]:
 STAYING = DAEMONS.replace('while os.path.exists("stay")', "while True")
 
 
-@pytest.mark.parametrize("way", ["terminate", "interrupt", "supervisor dies", "supervisor exits"])
+@pytest.mark.parametrize("way", ["terminate", "interrupt", "supervisor exits"])
 def test_nothing_of_a_machine_outlives_it(home: Path, way: str) -> None:
     """Daemons that have left their session and their parents, one of them without the mark too."""
     provider = local(home, DAEMONS if way == "supervisor exits" else STAYING)
@@ -237,11 +237,30 @@ def test_nothing_of_a_machine_outlives_it(home: Path, way: str) -> None:
         assert written(home, machine, "ended.json")["why"] == "it was terminated"
     elif way == "interrupt":
         provider.interrupt([machine.machine_id], 0)
-    elif way == "supervisor dies":
-        os.kill(found["supervisor"], signal.SIGKILL)
     ended(provider, machine)
     eventually(lambda: not any(map(exists, found.values())))
     assert pids(folder(home, machine)) == []
+
+
+def test_a_killed_supervisor_is_started_again_on_its_machine(home: Path) -> None:
+    """What only its disk has, the log's end above all, must not go with the supervisor."""
+    script = "import os, signal\n" + (
+        "with open(f'pid-{len(os.listdir())}', 'w') as out: out.write(f'{os.getpid()}\\n')\n"
+    )
+    provider = local(home, script + "while True: signal.pause()")
+    (machine,) = bought(provider)
+    where = folder(home, machine)
+    found: set[int] = set()
+    for times in range(1, 3):
+        eventually(lambda: len(list(where.glob("pid-*"))) == times)  # noqa: B023
+        (new,) = {pid_in(path) for path in where.glob("pid-*")} - found
+        found.add(new)
+        os.kill(new, signal.SIGKILL)
+    eventually(lambda: len(list(where.glob("pid-*"))) == 3)
+    assert provider.list_machines().machines[0].ended_s is None
+    assert "killed by signal 9" in (where / "host.log").read_text()
+    provider.terminate([machine.machine_id])
+    assert pids(where) == []
 
 
 HEADLESS = """

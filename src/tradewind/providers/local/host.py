@@ -4,11 +4,12 @@
 
 returns once the host runs, as a daemon in a session of its own. A machine has one host in its life:
 it takes host.lock, which it never lets go, and whoever finds it taken, or host.json there, is not
-the host and leaves. It starts the supervisor and waits. The machine is over when the supervisor has
-ended (so a machine shuts itself down), when the moment has come at which it is taken, or when it
-has been up for longer than its hard stop, should the supervisor hang. Then everything of it is
-killed, and only then ended.json is written. If the host itself is killed, `list_machines` does the
-rest.
+the host and leaves. It starts the supervisor and waits. One that was killed is started again, as
+on any machine (bootstrap.py): its successor sends what the job has printed, and begins the job
+again. The machine is over when the supervisor has ended by itself (so a machine shuts itself down),
+when the moment has come at which it is taken, or when it has been up for longer than its hard stop,
+should the supervisor hang. Then everything of it is killed, and only then ended.json is written. If
+the host itself is killed, `list_machines` does the rest.
 
 This file imports little: it is a process for each machine, and has to be there at once.
 """
@@ -41,6 +42,8 @@ from tradewind.providers.local.files import (
 
 _TURN_S = 0.1
 """How soon a notice that someone has written is honoured, and orphans are reaped."""
+_AGAIN_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""How long to wait before a killed supervisor is started again: the first time, the second …"""
 
 
 def main(path: Path) -> int:
@@ -99,28 +102,60 @@ def now() -> float:
 def _live(folder: MachineFolder, rental: Rental) -> str:
     """Returns why the machine is over."""
     begun = clock.stopwatch()
-    try:
-        supervisor = subprocess.Popen(
-            [*rental.command, str(folder.boot)],
-            cwd=folder.path,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return f"its supervisor could not be started: {error}"
-    poll = select.poll()
-    poll.register(os.pidfd_open(supervisor.pid), select.POLLIN)
+    supervisor = _Supervisor(folder, rental)
     while True:
-        code = _reap(supervisor.pid)
-        if code is not None:
-            supervisor.returncode = code
-            return f"its supervisor ended with exit code {code}"
+        why = supervisor.tended()
+        if why:
+            return why
         taken_at_s = _taken_at_s(folder, rental)
         if now() >= taken_at_s:
             return "the provider took it"
         if clock.stopwatch() - begun >= rental.boot.hard_stop_s:
             return f"it was up for {rental.boot.hard_stop_s} s, all that it was given"
-        poll.poll(1000 * min(_TURN_S, max(taken_at_s - now(), 0.0)))
+        supervisor.wait(min(_TURN_S, max(taken_at_s - now(), 0.0)))
+
+
+class _Supervisor:
+    """The machine's supervisor, and those after it if it is killed."""
+
+    def __init__(self, folder: MachineFolder, rental: Rental) -> None:
+        self._folder, self._command = folder, [*rental.command, str(folder.boot)]
+        self._pid, self._due, self._killed = 0, 0.0, 0
+        self._poll = select.poll()
+        self._handle = -1
+
+    def tended(self) -> str:
+        """Starts one where there is none. Why there will be no other; empty while there will."""
+        code = _reap(self._pid)
+        if code is not None:
+            self._poll.unregister(self._handle)
+            os.close(self._handle)
+            if code >= 0:
+                return f"its supervisor ended with exit code {code}"
+            sys.stderr.write(f"its supervisor was killed by signal {-code}; another is started\n")
+            sys.stderr.flush()
+            pause_s = _AGAIN_S[min(self._killed, len(_AGAIN_S) - 1)]
+            self._pid, self._due = 0, clock.stopwatch() + pause_s
+            self._killed += 1
+        if not self._pid and clock.stopwatch() >= self._due:
+            try:
+                self._start()
+            except OSError as error:
+                return f"its supervisor could not be started: {error}"
+        return ""
+
+    def _start(self) -> None:
+        process = subprocess.Popen(
+            self._command, cwd=self._folder.path, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        process.returncode = 0  # it is _reap that buries it
+        self._pid = process.pid
+        self._handle = os.pidfd_open(process.pid)
+        self._poll.register(self._handle, select.POLLIN)
+
+    def wait(self, seconds: float) -> None:
+        """For so long, or until it has ended."""
+        self._poll.poll(1000 * seconds)
 
 
 def _taken_at_s(folder: MachineFolder, rental: Rental) -> float:
