@@ -45,7 +45,7 @@ MAY = {
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
     "bench": BASE
     | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"}
-    | {"controller", "providers", "runs"},
+    | {"controller", "providers", "runs", "runs_store"},
     "cli": BASE
     | {
         "model",
