@@ -91,17 +91,15 @@ def recoveries_s(
     found = []
     for run_id in sorted({each.run_id for each in tries}):
         times = _further(each for each in tries if each.run_id == run_id)
-        stopped_s = -1.0
+        works_s = 0.0
         for at_s, runs in moments:
-            if run_id not in runs:
-                continue
             before = bisect_left(times, (at_s,))
-            if not before or times[before - 1][0] <= stopped_s:
+            if run_id not in runs or at_s < works_s or not before:
                 continue
             worker = times[before - 1][1]
             again = next((at for at, number in times[before:] if number != worker), None)
             if again is not None:
-                stopped_s = at_s
+                works_s = again
                 found.append(again - at_s)
     return found
 
