@@ -263,6 +263,31 @@ def test_a_killed_supervisor_is_started_again_on_its_machine(home: Path) -> None
     assert pids(where) == []
 
 
+LEAVING = """
+import signal, sys, time
+def leave(number, frame):
+    time.sleep(0.3)
+    with open("last-words", "w") as out: out.write("all is sent")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, leave)
+open("ready", "w").close()
+while True: signal.pause()
+"""
+
+
+def test_a_supervisor_may_leave_before_its_machine_is_terminated(home: Path) -> None:
+    """As by a cloud's shutdown: else the end of the job's log would be lost."""
+    provider = local(home, LEAVING)
+    machines = bought(provider, replace(WAY, nodes=2))
+    for machine in machines:
+        eventually((folder(home, machine) / "ready").exists)
+    provider.terminate([machine.machine_id for machine in machines])
+    for machine in machines:
+        assert (folder(home, machine) / "last-words").read_text() == "all is sent"
+        assert written(home, machine, "ended.json")["why"] == "it was terminated"
+        assert pids(folder(home, machine)) == []
+
+
 HEADLESS = """
 import ctypes, os, threading, time
 if os.fork(): time.sleep(3600)
@@ -309,7 +334,10 @@ def test_a_host_that_is_killed_is_noticed_and_its_machine_ended(home: Path) -> N
     assert provider.list_machines().machines == (off,)
 
 
-def test_a_host_that_was_stopped_is_terminated_all_the_same(home: Path) -> None:
+def test_a_host_that_was_stopped_is_terminated_all_the_same(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.providers.local.provider.STOP_S", -1.0)  # nobody to wait for
     provider = local(home, STAYING)
     (machine,) = bought(provider)
     found = daemons(home, machine)

@@ -8,8 +8,9 @@ the host and leaves. It starts the supervisor and waits. One that was killed is 
 on any machine (bootstrap.py): its successor sends what the job has printed, and begins the job
 again. The machine is over when the supervisor has ended by itself (so a machine shuts itself down),
 when the moment has come at which it is taken, or when it has been up for longer than its hard stop,
-should the supervisor hang. Then everything of it is killed, and only then ended.json is written. If
-the host itself is killed, `list_machines` does the rest.
+should the supervisor hang. When the machine is terminated the supervisor gets SIGTERM and STOP_S,
+as by a cloud's shutdown: it sends the end of the job's log. Then everything of it is killed, and
+only then ended.json is written. If the host itself is killed, `list_machines` does the rest.
 
 This file imports little: it is a process for each machine, and has to be there at once.
 """
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import traceback
@@ -29,6 +31,8 @@ from tradewind.errors import BadFile
 from tradewind.providers.base import OutcomeUnknown
 from tradewind.providers.local import processes
 from tradewind.providers.local.files import (
+    STOP_S,
+    TERMINATED,
     End,
     Host,
     MachineFolder,
@@ -42,6 +46,8 @@ from tradewind.providers.local.files import (
 
 _TURN_S = 0.1
 """How soon a notice that someone has written is honoured, and orphans are reaped."""
+_READY_S = 2.0
+"""What a supervisor needs until it heeds SIGTERM, at most as a rule."""
 _AGAIN_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """How long to wait before a killed supervisor is started again: the first time, the second …"""
 
@@ -104,7 +110,7 @@ def _live(folder: MachineFolder, rental: Rental) -> str:
     begun = clock.stopwatch()
     supervisor = _Supervisor(folder, rental)
     while True:
-        why = supervisor.tended()
+        why = supervisor.tended(asked=folder.ending.exists())
         if why:
             return why
         taken_at_s = _taken_at_s(folder, rental)
@@ -121,41 +127,63 @@ class _Supervisor:
     def __init__(self, folder: MachineFolder, rental: Rental) -> None:
         self._folder, self._command = folder, [*rental.command, str(folder.boot)]
         self._pid, self._due, self._killed = 0, 0.0, 0
+        self._asked: float | None = None
+        self._told = False
         self._poll = select.poll()
         self._handle = -1
 
-    def tended(self) -> str:
-        """Starts one where there is none. Why there will be no other; empty while there will."""
+    def tended(self, *, asked: bool) -> str:
+        """Starts one where there is none, tells it that it is to go. Why there will be no other;
+        empty while there will."""
         code = _reap(self._pid)
         if code is not None:
             self._poll.unregister(self._handle)
             os.close(self._handle)
+            if self._told or (asked and code >= 0):
+                return TERMINATED
             if code >= 0:
                 return f"its supervisor ended with exit code {code}"
-            sys.stderr.write(f"its supervisor was killed by signal {-code}; another is started\n")
-            sys.stderr.flush()
-            pause_s = _AGAIN_S[min(self._killed, len(_AGAIN_S) - 1)]
-            self._pid, self._due = 0, clock.stopwatch() + pause_s
-            self._killed += 1
-        if not self._pid and clock.stopwatch() >= self._due:
+            self._was_killed(-code)
+        if asked and self._must_go():
+            return TERMINATED
+        if not self._pid and (asked or clock.stopwatch() >= self._due):
             try:
                 self._start()
             except OSError as error:
                 return f"its supervisor could not be started: {error}"
         return ""
 
+    def wait(self, seconds: float) -> None:
+        """For so long, or until it has ended."""
+        self._poll.poll(1000 * seconds)
+
+    def _must_go(self) -> bool:
+        """Whether its time is up. One that has only just taken another's place is not told at once:
+        it must be there first, to send what the other could not."""
+        at = clock.stopwatch()
+        if self._asked is None:
+            self._asked = at
+        ready = not self._killed or at >= self._due + _READY_S
+        if self._pid and not self._told and ready:
+            signal.pidfd_send_signal(self._handle, signal.SIGTERM)
+            self._told = True
+        return at - self._asked >= STOP_S
+
+    def _was_killed(self, number: int) -> None:
+        sys.stderr.write(f"its supervisor was killed by signal {number}; another is started\n")
+        sys.stderr.flush()
+        pause_s = _AGAIN_S[min(self._killed, len(_AGAIN_S) - 1)]
+        self._pid, self._due = 0, clock.stopwatch() + pause_s
+        self._killed += 1
+
     def _start(self) -> None:
         process = subprocess.Popen(
             self._command, cwd=self._folder.path, stdin=subprocess.DEVNULL, start_new_session=True
         )
         process.returncode = 0  # it is _reap that buries it
-        self._pid = process.pid
+        self._pid, self._due = process.pid, clock.stopwatch()
         self._handle = os.pidfd_open(process.pid)
         self._poll.register(self._handle, select.POLLIN)
-
-    def wait(self, seconds: float) -> None:
-        """For so long, or until it has ended."""
-        self._poll.poll(1000 * seconds)
 
 
 def _taken_at_s(folder: MachineFolder, rental: Rental) -> float:
