@@ -56,8 +56,9 @@ def test_what_was_not_put_down_whole_was_not_written(tmp_path: Path) -> None:
 
 
 def test_recovery_ends_with_a_step_that_nobody_had_done(tmp_path: Path) -> None:
-    record(tmp_path, "m1", 7, (1.0, 1), (2.0, 2), (3.0, 3))
-    record(tmp_path, "m2", 8, (7.0, 2), (8.0, 3), (9.5, 4))
+    record(tmp_path, "m-1-0", 7, (1.0, 1), (2.0, 2), (3.0, 3))
+    record(tmp_path, "m-1-1", 6, (1.0, 1), (2.0, 2), (3.0, 3), (4.5, 4))
+    record(tmp_path, "m-2-0", 8, (7.0, 2), (8.0, 3), (9.5, 4))
     tries = records.read(tmp_path)
     run = frozenset({"r"})
     # The second kill stops nothing: the run was stopped. After the last nothing was to be done.

@@ -4,8 +4,9 @@
 
 A second process, its child, does the counting; when either dies, the other ends. What is counted is
 a chain: the value after a step follows from all steps before it, so a step that was left out or
-done twice shows in every later checkpoint. Whatever was written to standard output is put down in a
-file of its own below RECORDS *after* the write has returned: only then it may not get lost.
+done twice shows in every later checkpoint. On two machines both count, and the first saves.
+Whatever was written to standard output is put down in a file of its own below RECORDS *after* the
+write has returned: only then it may not get lost.
 """
 
 from __future__ import annotations
@@ -103,8 +104,9 @@ def _answer(to_child: int, from_child: int, question: bytes) -> bytes:
 
 def _save(store: stores.Store, run: str, leg: int, step: int, value: int) -> None:
     content = json.dumps({"step": step, "value": value}).encode()
-    # There already: this leg's own, from before it was killed and began again.
-    store.create(places.checkpoint(run, leg, step), content)
+    if os.environ["TRADEWIND_RANK"] == "0":
+        # There already: this leg's own, from before it was killed and began again.
+        store.create(places.checkpoint(run, leg, step), content)
     progress = Path(os.environ["TRADEWIND_PROGRESS"])
     beside = progress.with_name("progress.new")
     beside.write_text(json.dumps({"step": step, "saved": step, "rate": 1 / STEP_S}))

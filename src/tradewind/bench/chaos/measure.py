@@ -27,6 +27,7 @@ from tradewind.bench.chaos.killer import Killed, Killer
 from tradewind.model import places
 from tradewind.model.run import Spec, Way
 from tradewind.providers.local.provider import FACTS, LocalProvider
+from tradewind.runs.state import RunState
 from tradewind.store.base import Store
 
 STEPS = 60
@@ -38,6 +39,8 @@ LOST_S where only a heartbeat tells."""
 _TURN_S = 0.05
 _TICK_EVERY_S = 3.0
 _ZONES = 100
+_GANG_EVERY = 4
+"""Of so many runs one has two machines."""
 
 Submit = Callable[[Spec, Path], str]
 Progress = Callable[[int, int], None]
@@ -104,7 +107,8 @@ def _rage(
     while kills < wish.kills:
         tend()
         for _ in range(wish.runs - len(runs_store.live_ids(store))):
-            submitted.append(submit(_spec(root), bundle))
+            gang = 2 if len(submitted) % _GANG_EVERY == 1 else 1
+            submitted.append(submit(_spec(root, gang), bundle))
         if clock.stopwatch() >= next_s and killer.kill():
             kills += 1
             told(kills, wish.kills)
@@ -113,10 +117,10 @@ def _rage(
     return submitted
 
 
-def _spec(root: Path) -> Spec:
+def _spec(root: Path, nodes: int) -> Spec:
     way = Way(
         provider="local", region="chaos", zone="", instance_type="small", market="spot",
-        nodes=1, price=1_000_000, rate=1 / job.STEP_S, start_s=2.0, facts=FACTS,
+        nodes=nodes, price=1_000_000, rate=1 / job.STEP_S, start_s=2.0, facts=FACTS,
     )  # fmt: skip
     return Spec(
         name="chaos",
@@ -172,7 +176,8 @@ def _figures(
     store: Store, home: Path, run_ids: list[str], tries: list[records.Try], killed: Killed
 ) -> dict[str, Any]:
     _once(("tick",), store)  # as whoever comes back does, and finds what the dead have left
-    logs = {run_id: _once(("logs", run_id), store) for run_id in run_ids}
+    states = {run_id: runs_store.load(store, run_id).state for run_id in run_ids}
+    logs = {run_id: _log(store, run_id, state) for run_id, state in states.items()}
     verdict = records.judged(tries, logs, killed.machines)
     lost = {run_id: why for run_id in run_ids if (why := _wrong(store, run_id))}
     orphans = left.processes(home) + left.machines(home, store) + left.keys(store)
@@ -193,12 +198,20 @@ def _figures(
         "doubled_lines": verdict.doubled,
         "torn_lines": verdict.torn,
         "runs": len(run_ids),
-        "legs": sum(len(runs_store.load(store, run_id).state.requests) for run_id in run_ids),
+        "legs": sum(len(state.requests) for state in states.values()),
+        "machines": sum(len(state.machines) for state in states.values()),
         "processes_killed": killed.processes,
         "kinds": dict(killed.kinds),
         "why_lost": lost,
         "what_is_left": orphans[:50],
     }
+
+
+def _log(store: Store, run_id: str, state: RunState) -> bytes:
+    """Of all its machines, one after another."""
+    ranks = {each.machine.rank for each in state.machines.values()}
+    words = ("logs", run_id, "--rank")
+    return b"".join(_once((*words, str(rank)), store) for rank in sorted(ranks))
 
 
 def _once(words: Sequence[str], store: Store) -> bytes:

@@ -87,8 +87,10 @@ def recoveries_s(
     tries: Sequence[Try], moments: Iterable[tuple[float, frozenset[str]]]
 ) -> list[float]:
     """For each kill that stopped a run's work: until another process of the job has done a step
-    that none had done before. A run that was already stopped is not stopped again."""
+    that none had done before. A run that was already stopped is not stopped again. Of several
+    machines the first tells: the others may go on for a while."""
     found = []
+    tries = [each for each in tries if each.machine.endswith("-0")]
     for run_id in sorted({each.run_id for each in tries}):
         times = _further(each for each in tries if each.run_id == run_id)
         works_s = 0.0
