@@ -39,6 +39,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench plan
 	$(BIN)/tradewind bench journal
 	$(BIN)/tradewind bench controller
+	$(BIN)/tradewind bench chaos
 	$(BIN)/tradewind sim faults
 
 test-system: $(READY)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +28,24 @@ from tradewind.cli import render
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(kills: int, runs: int, store_url: str | None, seed: int, as_json: bool) -> None:
     """Kill controllers, supervisors, jobs and whole machines, and see what is lost."""
+    import shutil
+    import tempfile
+
     from tradewind import store as stores
     from tradewind.bench import chaos
     from tradewind.cli import run
     from tradewind.errors import InvalidValue
 
-    root = Path(tempfile.mkdtemp(prefix="tradewind-chaos-"))
+    if store_url and stores.open(store_url).list_after(""):
+        raise InvalidValue(f"{store_url} is not empty", hint="name a prefix of its own in it")
+    root = Path(tempfile.mkdtemp(prefix="tradewind-chaos-")).resolve()
+    # All that is started from here on has it, and is known by it.
     os.environ["TRADEWIND_HOME"] = str(root / "home")
     os.environ.pop("TRADEWIND_NOW", None)
     store = stores.open(store_url or root / "home" / "store")
-    if store.list_after(""):
-        shutil.rmtree(root)
-        raise InvalidValue(f"{store.url} is not empty", hint="name a prefix of its own")
-    wish = chaos.Wish(kills=kills, runs=runs, seed=seed)
     with render.bars(["kills"], quiet=as_json) as bar:
         found = chaos.measure(
-            wish,
+            chaos.Wish(kills=kills, runs=runs, seed=seed),
             root,
             store,
             lambda spec, folder: run.submit(store, spec, folder),
@@ -53,6 +53,8 @@ def command(kills: int, runs: int, store_url: str | None, seed: int, as_json: bo
         )
     whole = chaos.is_whole(found)
     if whole:
+        for key in store.list_after(""):
+            store.delete(key)
         shutil.rmtree(root)
         found["folder"] = ""
     if as_json:
