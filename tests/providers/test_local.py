@@ -32,7 +32,8 @@ from tradewind.errors import BadFile, InvalidValue, NotFound, TradewindError
 from tradewind.model.run import Machine, Way
 from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.providers.local import processes
-from tradewind.providers.local.files import MachineFolder
+from tradewind.providers.local.files import MachineFolder, Rental
+from tradewind.providers.local.host import _live
 from tradewind.providers.local.interruptions import Chaos, Replay
 from tradewind.providers.local.provider import FACTS, LISTED_S, LocalProvider, _spawn, wall
 from tradewind.providers.local.trace import Trace
@@ -261,6 +262,21 @@ def test_a_killed_supervisor_is_started_again_on_its_machine(home: Path) -> None
     assert "killed by signal 9" in (where / "host.log").read_text()
     provider.terminate([machine.machine_id])
     assert pids(where) == []
+
+
+def test_a_supervisor_that_dies_each_time_is_a_machine_that_ends(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.providers.local.host._AGAIN_S", (0.0, 0.0))
+    where = MachineFolder(home / "machine")
+    where.path.mkdir(parents=True)
+    script = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    rental = _rental(local(home, script))
+    assert _live(where, rental) == "its supervisor was killed 3 times, at last by signal 9"
+
+
+def _rental(provider: LocalProvider) -> Rental:
+    return provider._bought(Place(provider, WAY).request(leg=1, nodes=1), 3).rentals[0]
 
 
 LEAVING = """

@@ -49,7 +49,10 @@ _TURN_S = 0.1
 _READY_S = 2.0
 """What a supervisor needs until it heeds SIGTERM, at most as a rule."""
 _AGAIN_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-"""How long to wait before a killed supervisor is started again: the first time, the second …"""
+"""How long to wait before a killed supervisor is started again: the first time, the second …
+After the last of them the machine is given up: what kills it each time would do so for ever."""
+_LIVED_S = 600.0
+"""One that has lived for so long was killed by chance: the pauses begin anew."""
 
 
 def main(path: Path) -> int:
@@ -143,7 +146,8 @@ class _Supervisor:
                 return TERMINATED
             if code >= 0:
                 return f"its supervisor ended with exit code {code}"
-            self._was_killed(-code)
+            if not self._again(-code):
+                return f"its supervisor was killed {self._killed} times, at last by signal {-code}"
         if asked and self._must_go():
             return TERMINATED
         if not self._pid and (asked or clock.stopwatch() >= self._due):
@@ -169,12 +173,18 @@ class _Supervisor:
             self._told = True
         return at - self._asked >= STOP_S
 
-    def _was_killed(self, number: int) -> None:
+    def _again(self, number: int) -> bool:
+        """Whether another is to be started, and when."""
+        at = clock.stopwatch()
+        if at - self._due >= _LIVED_S:
+            self._killed = 0
+        self._killed += 1
+        if self._killed > len(_AGAIN_S):
+            return False
         sys.stderr.write(f"its supervisor was killed by signal {number}; another is started\n")
         sys.stderr.flush()
-        pause_s = _AGAIN_S[min(self._killed, len(_AGAIN_S) - 1)]
-        self._pid, self._due = 0, clock.stopwatch() + pause_s
-        self._killed += 1
+        self._pid, self._due = 0, at + _AGAIN_S[self._killed - 1]
+        return True
 
     def _start(self) -> None:
         process = subprocess.Popen(
