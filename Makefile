@@ -40,6 +40,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench journal
 	$(BIN)/tradewind bench controller
 	$(BIN)/tradewind bench recovery
+	$(BIN)/tradewind bench chaos
 	$(BIN)/tradewind sim faults
 
 test-system: $(READY)

@@ -47,7 +47,7 @@ MAY = {
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
     "bench": BASE
     | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"}
-    | {"controller", "providers", "runs"},
+    | {"controller", "providers", "runs", "runs_store"},
     "api": BASE
     | {"model", "catalog", "plan", "workload", "store", "journal", "runs", "runs_store", "ledger"}
     | {"providers", "controller", "supervisor"},

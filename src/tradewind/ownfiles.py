@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
+from typing import BinaryIO
 
 from tradewind.errors import NoAccess
 
-_OLD_S = 600
+_numbers = count()
+"""Two threads may replace the same file at once."""
 
 
 def home(env: Mapping[str, str] | None = None) -> Path:
@@ -25,15 +29,16 @@ def home(env: Mapping[str, str] | None = None) -> Path:
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Atomically: a reader sees the old file or the new one, whole, also after a crash."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    """Atomically: a reader sees the old file or the new one, whole, also after a crash. What a
+    killed writer has left beside it is swept by the next."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as stream:
+        _sweep(path)
+        with _unnamed(path) as (beside, stream):
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(path)
+            beside.replace(path)
         directory = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(directory)
@@ -44,19 +49,32 @@ def replace(path: Path, data: bytes) -> None:
             f"{path} cannot be written: {error.strerror or error}",
             hint="the old file is untouched; check the permissions, the space, or $TRADEWIND_HOME",
         ) from None
-    finally:
-        with suppress(OSError):
-            beside.unlink()
-        with suppress(OSError):
-            _sweep(path)
+
+
+@contextmanager
+def _unnamed(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """A new file beside it that is ours: locked, so that no sweeper takes it for a dead one's."""
+    while True:
+        beside = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.new")
+        with beside.open("wb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if not os.fstat(stream.fileno()).st_nlink:
+                continue  # a sweeper was between our opening it and our locking it
+            try:
+                yield beside, stream
+            finally:
+                with suppress(OSError):
+                    beside.unlink()
+            return
 
 
 def _sweep(path: Path) -> None:
-    """What writers of this file left that were killed while they wrote it."""
-    for left in path.parent.glob(f".{path.name}.*.new"):
-        pid = left.name.split(".")[-2]
-        # The folder may be shared with other computers, whose processes cannot be looked up: what
-        # is written takes moments, so an old file is a dead one's there, too.
-        old = path.stat().st_mtime - left.stat().st_mtime > _OLD_S
-        if pid.isdigit() and old and not Path(f"/proc/{pid}").exists():
-            left.unlink(missing_ok=True)
+    """Nobody needs this to work, so nothing is said where it does not."""
+    begin = f".{path.name}."
+    with suppress(OSError):
+        for name in os.listdir(path.parent):  # noqa: PTH208 -- names are all that is needed
+            if name.startswith(begin) and name.endswith(".new"):
+                beside = path.with_name(name)
+                with suppress(OSError), beside.open("rb") as stream:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    beside.unlink()

@@ -110,6 +110,16 @@ def test_steps_need_a_gpu(cli: Cli) -> None:
         assert "GPU" in ran.err or "torch" in ran.err
 
 
+def test_chaos_wants_a_store_of_its_own(cli: Cli, tmp_path: Path) -> None:
+    """What it measures is in tests/system/test_chaos.py: it takes minutes."""
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "mine").write_text("precious")
+    ran = cli("bench", "chaos", "--store", str(tmp_path / "store"), "--kills", "1")
+    assert ran.code == 2
+    assert "is not empty" in ran.err
+    assert cli("bench", "chaos", "--kills", "0").code == 2
+
+
 def test_bad_input(cli: Cli) -> None:
     assert cli("bench", "startup", "--repeat", "0").code == 2
     assert cli("bench", "startup", "--repeat", "1", "--peer", "no-such-program").code == 3

@@ -32,7 +32,8 @@ from tradewind.errors import BadFile, InvalidValue, NotFound, TradewindError
 from tradewind.model.run import Machine, Way
 from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.providers.local import processes
-from tradewind.providers.local.files import MachineFolder
+from tradewind.providers.local.files import MachineFolder, Rental
+from tradewind.providers.local.host import _live
 from tradewind.providers.local.interruptions import Chaos, Replay
 from tradewind.providers.local.provider import FACTS, LISTED_S, LocalProvider, _spawn, wall
 from tradewind.providers.local.trace import Trace
@@ -225,7 +226,7 @@ def daemons(home: Path, machine: Machine) -> dict[str, int]:
 STAYING = DAEMONS.replace('while os.path.exists("stay")', "while True")
 
 
-@pytest.mark.parametrize("way", ["terminate", "interrupt", "supervisor dies", "supervisor exits"])
+@pytest.mark.parametrize("way", ["terminate", "interrupt", "supervisor exits"])
 def test_nothing_of_a_machine_outlives_it(home: Path, way: str) -> None:
     """Daemons that have left their session and their parents, one of them without the mark too."""
     provider = local(home, DAEMONS if way == "supervisor exits" else STAYING)
@@ -237,11 +238,70 @@ def test_nothing_of_a_machine_outlives_it(home: Path, way: str) -> None:
         assert written(home, machine, "ended.json")["why"] == "it was terminated"
     elif way == "interrupt":
         provider.interrupt([machine.machine_id], 0)
-    elif way == "supervisor dies":
-        os.kill(found["supervisor"], signal.SIGKILL)
     ended(provider, machine)
     eventually(lambda: not any(map(exists, found.values())))
     assert pids(folder(home, machine)) == []
+
+
+def test_a_killed_supervisor_is_started_again_on_its_machine(home: Path) -> None:
+    """What only its disk has, the log's end above all, must not go with the supervisor."""
+    script = "import os, signal\n" + (
+        "with open(f'pid-{len(os.listdir())}', 'w') as out: out.write(f'{os.getpid()}\\n')\n"
+    )
+    provider = local(home, script + "while True: signal.pause()")
+    (machine,) = bought(provider)
+    where = folder(home, machine)
+    found: set[int] = set()
+    for times in range(1, 3):
+        eventually(lambda: len(list(where.glob("pid-*"))) == times)  # noqa: B023
+        (new,) = {pid_in(path) for path in where.glob("pid-*")} - found
+        found.add(new)
+        os.kill(new, signal.SIGKILL)
+    eventually(lambda: len(list(where.glob("pid-*"))) == 3)
+    assert provider.list_machines().machines[0].ended_s is None
+    assert "killed by signal 9" in (where / "host.log").read_text()
+    provider.terminate([machine.machine_id])
+    assert pids(where) == []
+
+
+def test_a_supervisor_that_dies_each_time_is_a_machine_that_ends(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.providers.local.host._AGAIN_S", (0.0, 0.0))
+    where = MachineFolder(home / "machine")
+    where.path.mkdir(parents=True)
+    script = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    rental = _rental(local(home, script))
+    assert _live(where, rental) == "its supervisor was killed 3 times, at last by signal 9"
+
+
+def _rental(provider: LocalProvider) -> Rental:
+    return provider._bought(Place(provider, WAY).request(leg=1, nodes=1), 3).rentals[0]
+
+
+LEAVING = """
+import signal, sys, time
+def leave(number, frame):
+    time.sleep(0.3)
+    with open("last-words", "w") as out: out.write("all is sent")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, leave)
+open("ready", "w").close()
+while True: signal.pause()
+"""
+
+
+def test_a_supervisor_may_leave_before_its_machine_is_terminated(home: Path) -> None:
+    """As by a cloud's shutdown: else the end of the job's log would be lost."""
+    provider = local(home, LEAVING)
+    machines = bought(provider, replace(WAY, nodes=2))
+    for machine in machines:
+        eventually((folder(home, machine) / "ready").exists)
+    provider.terminate([machine.machine_id for machine in machines])
+    for machine in machines:
+        assert (folder(home, machine) / "last-words").read_text() == "all is sent"
+        assert written(home, machine, "ended.json")["why"] == "it was terminated"
+        assert pids(folder(home, machine)) == []
 
 
 HEADLESS = """
@@ -290,7 +350,10 @@ def test_a_host_that_is_killed_is_noticed_and_its_machine_ended(home: Path) -> N
     assert provider.list_machines().machines == (off,)
 
 
-def test_a_host_that_was_stopped_is_terminated_all_the_same(home: Path) -> None:
+def test_a_host_that_was_stopped_is_terminated_all_the_same(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.providers.local.provider.STOP_S", -1.0)  # nobody to wait for
     provider = local(home, STAYING)
     (machine,) = bought(provider)
     found = daemons(home, machine)

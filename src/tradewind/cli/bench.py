@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tradewind.cli import render
+from tradewind.cli import benchchaos, render
 
 
 @click.group("bench")
@@ -267,3 +267,6 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
         click.echo(f"  unsupported {rows:>6}  {reason}")
     for name, figures in by_source.items():
         click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))
+
+
+command.add_command(benchchaos.command)

@@ -194,11 +194,13 @@ class Supervisor:
                 self._work.save()
             elif isinstance(act, Stop):
                 self._kill_at_s = None
-                self._spool.remark(f"the job is stopped: {act.reason}")
+                if self._work.seen().state == "running":
+                    self._spool.remark(f"the job is stopped: {act.reason}")
                 self._work.stop()
             else:
                 assert isinstance(act, ShutDown)
-                self._spool.remark(f"the machine shuts down: {act.reason}")
+                if self.me.doing != "finished":  # the log of a job that is done ends with its own
+                    self._spool.remark(f"the machine shuts down: {act.reason}")
 
     def _save_s(self) -> float:
         if not self.me.notice:

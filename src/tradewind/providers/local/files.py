@@ -7,6 +7,7 @@ machines/<machine-id>/
     host.lock                   locked by the host for as long as it lives
     host.json                   Host: there was a host; there will be no second one
     notice.json                 Notice: when the machine will be taken; the supervisor reads it too
+    ending                      there once the machine is being terminated
     ended.json                  End: the machine is off, and nothing of it runs but a leaving host
     host.log                    output of the host and of the supervisor
 
@@ -38,6 +39,9 @@ SPENT = b"spent"
 """In a token: its purchase was made, is over, and is forgotten."""
 
 T = TypeVar("T")
+TERMINATED = "it was terminated"
+STOP_S = 5.0
+"""What a supervisor whose machine is terminated has to leave in, as by a cloud's shutdown."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,149}")
 
 
@@ -83,6 +87,7 @@ class MachineFolder:
         self.lock = path / "host.lock"
         self.host = path / "host.json"
         self.notice = path / "notice.json"
+        self.ending = path / "ending"
         self.ended = path / "ended.json"
         self.log = path / "host.log"
 

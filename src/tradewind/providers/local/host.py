@@ -4,11 +4,13 @@
 
 returns once the host runs, as a daemon in a session of its own. A machine has one host in its life:
 it takes host.lock, which it never lets go, and whoever finds it taken, or host.json there, is not
-the host and leaves. It starts the supervisor and waits. The machine is over when the supervisor has
-ended (so a machine shuts itself down), when the moment has come at which it is taken, or when it
-has been up for longer than its hard stop, should the supervisor hang. Then everything of it is
-killed, and only then ended.json is written. If the host itself is killed, `list_machines` does the
-rest.
+the host and leaves. It starts the supervisor and waits. One that was killed is started again, as
+on any machine (bootstrap.py): its successor sends what the job has printed, and begins the job
+again. The machine is over when the supervisor has ended by itself (so a machine shuts itself down),
+when the moment has come at which it is taken, or when it has been up for longer than its hard stop,
+should the supervisor hang. When the machine is terminated the supervisor gets SIGTERM and STOP_S,
+as by a cloud's shutdown: it sends the end of the job's log. Then everything of it is killed, and
+only then ended.json is written. If the host itself is killed, `list_machines` does the rest.
 
 This file imports little: it is a process for each machine, and has to be there at once.
 """
@@ -17,6 +19,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import traceback
@@ -29,6 +32,8 @@ from tradewind.errors import BadFile, NoAccess
 from tradewind.providers.base import OutcomeUnknown
 from tradewind.providers.local import processes
 from tradewind.providers.local.files import (
+    STOP_S,
+    TERMINATED,
     End,
     Host,
     MachineFolder,
@@ -43,6 +48,13 @@ from tradewind.providers.local.files import (
 _TURN_S = 0.1
 """How soon a notice that someone has written is honoured, and orphans are reaped."""
 _TRIES = 100
+_READY_S = 2.0
+"""What a supervisor needs until it heeds SIGTERM, at most as a rule."""
+_AGAIN_S = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+"""How long to wait before a killed supervisor is started again: the first time, the second …
+After the last of them the machine is given up: what kills it each time would do so for ever."""
+_LIVED_S = 600.0
+"""One that has lived for so long was killed by chance: the pauses begin anew."""
 
 
 def main(path: Path) -> int:
@@ -108,28 +120,89 @@ def now() -> float:
 def _live(folder: MachineFolder, rental: Rental) -> str:
     """Returns why the machine is over."""
     begun = clock.stopwatch()
-    try:
-        supervisor = subprocess.Popen(
-            [*rental.command, str(folder.boot)],
-            cwd=folder.path,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-    except OSError as error:
-        return f"its supervisor could not be started: {error}"
-    poll = select.poll()
-    poll.register(os.pidfd_open(supervisor.pid), select.POLLIN)
+    supervisor = _Supervisor(folder, rental)
     while True:
-        code = _reap(supervisor.pid)
-        if code is not None:
-            supervisor.returncode = code
-            return f"its supervisor ended with exit code {code}"
+        why = supervisor.tended(asked=folder.ending.exists())
+        if why:
+            return why
         taken_at_s = _taken_at_s(folder, rental)
         if now() >= taken_at_s:
             return "the provider took it"
         if clock.stopwatch() - begun >= rental.boot.hard_stop_s:
             return f"it was up for {rental.boot.hard_stop_s} s, all that it was given"
-        poll.poll(1000 * min(_TURN_S, max(taken_at_s - now(), 0.0)))
+        supervisor.wait(min(_TURN_S, max(taken_at_s - now(), 0.0)))
+
+
+class _Supervisor:
+    """The machine's supervisor, and those after it if it is killed."""
+
+    def __init__(self, folder: MachineFolder, rental: Rental) -> None:
+        self._folder, self._command = folder, [*rental.command, str(folder.boot)]
+        self._pid, self._due, self._killed = 0, 0.0, 0
+        self._asked: float | None = None
+        self._told = False
+        self._poll = select.poll()
+        self._handle = -1
+
+    def tended(self, *, asked: bool) -> str:
+        """Starts one where there is none, tells it that it is to go. Why there will be no other;
+        empty while there will."""
+        code = _reap(self._pid)
+        if code is not None:
+            self._poll.unregister(self._handle)
+            os.close(self._handle)
+            if self._told or (asked and code >= 0):
+                return TERMINATED
+            if code >= 0:
+                return f"its supervisor ended with exit code {code}"
+            if not self._again(-code):
+                return f"its supervisor was killed {self._killed} times, at last by signal {-code}"
+        if asked and self._must_go():
+            return TERMINATED
+        if not self._pid and (asked or clock.stopwatch() >= self._due):
+            try:
+                self._start()
+            except OSError as error:
+                return f"its supervisor could not be started: {error}"
+        return ""
+
+    def wait(self, seconds: float) -> None:
+        """For so long, or until it has ended."""
+        self._poll.poll(1000 * seconds)
+
+    def _must_go(self) -> bool:
+        """Whether its time is up. One that has only just taken another's place is not told at once:
+        it must be there first, to send what the other could not."""
+        at = clock.stopwatch()
+        if self._asked is None:
+            self._asked = at
+        ready = not self._killed or at >= self._due + _READY_S
+        if self._pid and not self._told and ready:
+            signal.pidfd_send_signal(self._handle, signal.SIGTERM)
+            self._told = True
+        return at - self._asked >= STOP_S
+
+    def _again(self, number: int) -> bool:
+        """Whether another is to be started, and when."""
+        at = clock.stopwatch()
+        if at - self._due >= _LIVED_S:
+            self._killed = 0
+        self._killed += 1
+        if self._killed > len(_AGAIN_S):
+            return False
+        sys.stderr.write(f"its supervisor was killed by signal {number}; another is started\n")
+        sys.stderr.flush()
+        self._pid, self._due = 0, at + _AGAIN_S[self._killed - 1]
+        return True
+
+    def _start(self) -> None:
+        process = subprocess.Popen(
+            self._command, cwd=self._folder.path, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+        process.returncode = 0  # it is _reap that buries it
+        self._pid, self._due = process.pid, clock.stopwatch()
+        self._handle = os.pidfd_open(process.pid)
+        self._poll.register(self._handle, select.POLLIN)
 
 
 def _taken_at_s(folder: MachineFolder, rental: Rental) -> float:

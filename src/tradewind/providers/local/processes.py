@@ -58,12 +58,12 @@ def living(folder: Path) -> dict[int, int]:
     found: list[int] = []
     for path in Path("/proc").iterdir():
         pid = int(path.name) if path.name.isdigit() else 0
-        stat = _stat(pid)
+        stat = descent(pid)
         if stat is None:
             continue
         parent, births[pid] = stat
         children.setdefault(parent, []).append(pid)
-        if mark in _environ(pid):
+        if mark in environ(pid):
             found.append(pid)
     ours: dict[int, int] = {}
     while found:
@@ -80,9 +80,9 @@ def marked_below(machines: Path) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for path in Path("/proc").iterdir():
         pid = int(path.name) if path.name.isdigit() else 0
-        if not pid or _stat(pid) is None:
+        if not pid or descent(pid) is None:
             continue
-        for entry in _environ(pid):
+        for entry in environ(pid):
             if entry.startswith(mark):
                 found.setdefault(entry[len(mark) :].decode("utf-8", "replace"), []).append(pid)
     return found
@@ -95,7 +95,7 @@ def kill_all(folder: Path, *, spare: int = 0) -> None:
     # What is forked while we look is found by the next look: until one finds nothing.
     while left := [both for both in living(folder).items() if both[0] != spare]:
         for pid, birth in left:
-            _kill(pid, birth)
+            kill(pid, birth)
         if stopwatch() - begun > _PATIENCE_S:
             pids = ", ".join(str(pid) for pid, _ in left)
             raise OutcomeUnknown(f"of {folder.name} there are still processes: {pids}")
@@ -109,14 +109,14 @@ def kill_with_host(folder: Path, host: int) -> None:
     kill_all(folder)
 
 
-def _kill(pid: int, birth: int) -> None:
+def kill(pid: int, birth: int) -> None:
     try:
         handle = os.pidfd_open(pid)
     except OSError:
         return
     try:
         # The handle is a process that exists now: if it is the one that we saw, it stays that one.
-        stat = _stat(pid)
+        stat = descent(pid)
         if stat and stat[1] == birth:
             with suppress(OSError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
@@ -124,7 +124,7 @@ def _kill(pid: int, birth: int) -> None:
         os.close(handle)
 
 
-def _stat(pid: int) -> tuple[int, int] | None:
+def descent(pid: int) -> tuple[int, int] | None:
     """Its parent and when it started; None if there is no such process, or only its zombie. The
     name, in brackets, may hold anything, brackets too."""
     try:
@@ -137,7 +137,7 @@ def _stat(pid: int) -> tuple[int, int] | None:
     return None if dead else (int(parent), int(more[17]))
 
 
-def _environ(pid: int) -> list[bytes]:
+def environ(pid: int) -> list[bytes]:
     try:
         return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:

@@ -33,6 +33,8 @@ from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
 from tradewind.providers.local import leftovers, processes
 from tradewind.providers.local.files import (
     SPENT,
+    STOP_S,
+    TERMINATED,
     End,
     Host,
     MachineFolder,
@@ -57,6 +59,8 @@ FACTS = Facts(
 )
 LISTED_S = 3600
 """An ended machine is listed for so long, and then forgotten with its folder."""
+_MARGIN_S = 1.0
+_PAUSE_S = 0.02
 _PREFIX = "local-"
 
 
@@ -118,9 +122,10 @@ class LocalProvider:
             if self._purchase(launch_id) is None:
                 continue
             with self._token(launch_id):
-                for rental in self._rentals(launch_id):
-                    if rental.machine.machine_id in names:
-                        self._end(rental, "it was terminated")
+                ending = [r for r in self._rentals(launch_id) if r.machine.machine_id in names]
+                self._let_go(ending)
+                for rental in ending:
+                    self._end(rental, TERMINATED)
 
     def interrupt(self, machine_ids: Sequence[str], notice_s: float) -> None:
         """Takes these machines after so long, as a cloud takes spot machines: all of them have
@@ -227,6 +232,21 @@ class LocalProvider:
                 self._end(rental, f"its host did not start; see {self._folder(rental).log}")
         if trouble:
             raise OutcomeUnknown(trouble, hint="it will be tried again")
+
+    def _let_go(self, rentals: Sequence[Rental]) -> None:
+        """Asks the hosts that live to end their machines, and waits a while for it: a supervisor
+        that is killed at once cannot send the end of the job's log."""
+        until = clocks.stopwatch() + STOP_S + _MARGIN_S
+        waiting = []
+        for rental in rentals:
+            folder = self._folder(rental)
+            if folder.host.exists() and not folder.ended.exists() and folder.has_living_host():
+                folder.ending.touch()
+                waiting.append(folder)
+        while clocks.stopwatch() < until and any(
+            not folder.ended.exists() and folder.has_living_host() for folder in waiting
+        ):
+            clocks.sleep(_PAUSE_S)
 
     def _end(self, rental: Rental, why: str) -> None:
         """Kills all of it, then says so. In this order: cut off in between, there is a dead host,
