@@ -25,6 +25,9 @@ LIKELY = 0.5
 """Where nobody can see whether there is capacity, it is tried if this likely."""
 
 
+KAPPA = 1.0
+
+
 class Market(Struct, frozen=True, gc=False):
     """A zone that may be chosen or waited for."""
 
@@ -137,20 +140,29 @@ def _classes(known: Known, base: Option, markets: list[Market]) -> list[Class]:
     found = []
     safe_start_s = safety.fresh_s(base)
     horizon_s, most_slack_s = _extent(known, base)
-    often_none, price_sum = 1.0, 0.0
+    often_none, price_sum, losses, oftens, again = 1.0, 0.0, 0.0, 0.0, 0.0
+    slack_s = known.time_s - known.work / base.rate
     for members, market in enumerate(markets, start=1):
         seen = market.seen if members == 1 else watch(tuple(m.zone for m in markets[:members]))
         often = float(market.seen.belief @ regimes().often_up)
         price_sum += market.price * often * often_none
         often_none *= 1 - often
         price = price_sum / (1 - often_none)
+        losses += often / max(market.seen.fresh_h(), 0.01)
+        oftens += often
+        if members > 1:
+            price += KAPPA * again * max(losses / oftens - 1 / max(seen.fresh_h(), 0.01), 0.0)
         spot_start_s = safety.fresh_s(known.options[market.option])
         table = values(
             horizon_s, most_slack_s, spot_start_s, safe_start_s, round(price, 3), known.tick_s
         )
-        curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief)
+        curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief, price)
         life_h = seen.life_h() if seen.up else 0.0
         found.append(Class(members, price, seen, table, curves, life_h))
+        if members == 1:
+            again = spot_start_s / HOUR_S * price
+            if seen.up:
+                again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
     return found
 
 

@@ -33,6 +33,9 @@ STEP_S = 600.0
 FINE_S, GROWTH = 150.0, 0.08  # between points of slack
 KEEP = 3  # of so many steps one is kept
 MOST_STEPS = 2000
+PRICE_STEP = 0.1
+"""Tables are made for prices apart by this factor, in the logarithm; between them, cost follows
+from the hours on spot."""
 OVERDRAFT = 5.0
 """How dear a second of slack is that is not there. Never used: it only bends the values near the
 edge smoothly, where the safety net decides."""
@@ -42,13 +45,19 @@ NOTHING, SPOT, ON_DEMAND = 0, 1, 2
 class Values:
     """Expected cost after a choice, of everything that follows."""
 
-    def __init__(self, step_s: float, slacks: list[float], kept: list[Column]) -> None:
-        self.step_s, self.slacks, self.kept = step_s, slacks, kept
+    def __init__(self, step_s: float, price: float, slack: Column, kept: list[Column]) -> None:
+        self.step_s, self.price, self.slack, self.kept = step_s, price, slack, kept
+        self.slacks: list[float] = slack.tolist()
 
-    def curves(self, left_s: float, up: bool, age: int, belief: object) -> Column:
+    def curves(self, left_s: float, up: bool, age: int, belief: object, price: float) -> Column:
         """Cost by (what is held, point of slack) with so much time left after the choice."""
         at = min(round(max(left_s, 0.0) / (self.step_s * KEEP)), len(self.kept) - 1)
         found: Column = self.kept[at][int(up), age] @ belief
+        if price != self.price:
+            # What is not paid at on-demand's price of 1 was spent on spot.
+            work_h = (at * KEEP * self.step_s - self.slack) / HOUR_S
+            spot_h = (work_h - found).clip(0) / (1 - self.price)
+            found = found + (price - self.price) * spot_h
         return found
 
     def at(self, curve: Column, slack_s: float) -> float:
@@ -71,7 +80,7 @@ def values(
     """For a spot price relative to on-demand, at most so much time and so much slack. Arguments are
     rounded, so that a run whose figures move a little asks the same table all the time."""
     return _rounding(
-        horizon_s, slack_s, spot_start_s, safe_start_s, min(max(price, 0.01), 2.0), tick_s
+        horizon_s, slack_s, spot_start_s, safe_start_s, min(max(price, 0.02), 0.95), tick_s
     )
 
 
@@ -91,7 +100,7 @@ def _rounding(
         ceil(slack_s / HOUR_S) * HOUR_S,
         _rounded(spot_start_s, 0.05),
         _rounded(safe_start_s, 0.05),
-        _rounded(price, 0.04),
+        _rounded(price, PRICE_STEP),
     )
 
 
@@ -126,11 +135,11 @@ def _values(
     costs = np.zeros((3, 2, ages, len(slacks), number), np.float32)
     kept = []
     for n in range(steps + 1):
-        now = best(costs, n * step_s) if n else costs
+        now = best.ended(best(costs, n * step_s) if n else costs, n * step_s)
         costs = ahead(now)
         if n % KEEP == 0:
             kept.append(np.ascontiguousarray(costs.transpose(1, 2, 0, 3, 4)))
-    return Values(step_s, slacks, kept)
+    return Values(step_s, price, slack, kept)
 
 
 class _Step:
@@ -142,6 +151,7 @@ class _Step:
         import numpy as np
 
         self.slack, self.safe_start_s = slack, safe_start_s
+        self.spot_start_s, self.price = spot_start_s, price
         self.waited = _less(slack, step_s)
         self.to_spot = _less(slack, spot_start_s)
         self.to_safe = _less(slack, safe_start_s)
@@ -167,8 +177,16 @@ class _Step:
         now[ON_DEMAND] = np.minimum(idle, stay_safe)
         for held, cost in ((NOTHING, to_spot), (SPOT, stay), (ON_DEMAND, to_spot)):
             np.minimum(now[held, 1], cost, out=now[held, 1])
-        now[..., left_s - self.slack <= 1e-6, :] = 0  # no work is left
         return now
+
+    def ended(self, costs: Column, left_s: float) -> Column:
+        """Where less than no work is left, it is given back at spot's price. So cost is a smooth
+        function right through the end of the work, and can be interpolated there."""
+        done = left_s - self.slack <= 1e-6
+        work_h = ((left_s - self.slack[done]) / HOUR_S)[:, None]
+        costs[SPOT][..., done, :] = costs[ON_DEMAND][..., done, :] = self.price * work_h
+        costs[NOTHING][..., done, :] = self.price * (work_h + self.spot_start_s / HOUR_S)
+        return costs
 
     def _net(self, choice: str, cost: Column, left_s: float) -> Column:
         """Where too little slack remains for on-demand, no less than on-demand and a fine."""
