@@ -62,6 +62,7 @@ MAY = {
         "store",
         "sim",
         "spot",
+        "policy",
         "ledger",
         "runs_store",
         "budgetfile",

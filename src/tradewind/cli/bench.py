@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.benchspot import spot
 
 
 @click.group("bench")
@@ -235,3 +236,6 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
         click.echo(f"  unsupported {rows:>6}  {reason}")
     for name, figures in by_source.items():
         click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))
+
+
+command.add_command(spot)
