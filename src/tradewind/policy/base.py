@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from tradewind.model.run import Way
 
-
 Spell = tuple[bool | None, float]
 """Whether it could be had, and for how many seconds that was seen; None: nobody looked."""
 

@@ -11,6 +11,7 @@ while it lasts.
 from __future__ import annotations
 
 from math import exp, inf
+from typing import Any
 
 from msgspec import Struct
 
@@ -21,11 +22,8 @@ from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Values, values
 from tradewind.units import format_hours
 
 DAY_S = 86400.0
-LIKELY = 0.5
+LIKELY = 0.1
 """Where nobody can see whether there is capacity, it is tried if this likely."""
-
-
-KAPPA = 1.0
 
 
 class Market(Struct, frozen=True, gc=False):
@@ -41,14 +39,15 @@ class Market(Struct, frozen=True, gc=False):
 
 
 class Class(Struct, frozen=True, gc=False):
-    """The cheapest so many zones, as a market of their own, at a point in time."""
+    """The cheapest so many zones, as a market of their own, at this point in time."""
 
-    members: int
-    price: float
-    seen: Seen
     table: Values
-    curves: object
-    life_h: float
+    curves: Any
+    again: float
+    """What it costs to have nothing and not a machine of this class."""
+    extra: dict[int, float]
+    """What each zone that is up costs beyond that, by its option."""
+    least_extra: float
 
 
 def choose(known: Known) -> Choice:
@@ -61,18 +60,18 @@ def choose(known: Known) -> Choice:
     if not markets:
         return safety.guard(known, safety.safest(known))
     slack_s = known.time_s - known.work / base.rate
-    classes = _classes(known, base, markets)
+    classes = _classes(known, base, markets, slack_s)
     step_s = classes[0].table.step_s
     costs: dict[int | None, float] = {}
     if safety.affordable(known, None):
-        costs[None] = _idle(classes, slack_s)
-    costs[safe] = step_s / HOUR_S + min(
-        c.table.at(c.curves[ON_DEMAND], slack_s - base.start_s)  # type: ignore[index]
-        for c in classes
-    )
-    for rank, market in enumerate(markets):
-        if market.up and safety.affordable(known, market.option):
-            costs[market.option] = _cost(known, base, market, rank, classes, slack_s)
+        costs[None] = _cost(None, NOTHING, classes, slack_s - step_s)
+    step_h = step_s / HOUR_S
+    costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
+    for market in markets:
+        n = market.option
+        if market.up and safety.affordable(known, n):
+            after_s = slack_s - options[n].start_s
+            costs[n] = market.price * step_h + _cost(n, SPOT, classes, after_s)
     pick = min(costs, key=lambda n: (costs[n], n != held, n is None, n or 0))
     if pick == safe and not safety.affordable(known, pick):
         return safety.safest(known)
@@ -135,35 +134,66 @@ def _guess(option: Option) -> tuple[bool, Zone]:
     return up, (history, up, option.up_s)
 
 
-def _classes(known: Known, base: Option, markets: list[Market]) -> list[Class]:
-    assert known.time_s is not None
-    found = []
-    safe_start_s = safety.fresh_s(base)
-    horizon_s, most_slack_s = _extent(known, base)
-    often_none, price_sum, losses, oftens, again = 1.0, 0.0, 0.0, 0.0, 0.0
-    slack_s = known.time_s - known.work / base.rate
-    for members, market in enumerate(markets, start=1):
-        seen = market.seen if members == 1 else watch(tuple(m.zone for m in markets[:members]))
+def _classes(known: Known, base: Option, markets: list[Market], slack_s: float) -> list[Class]:
+    left_h = known.work / base.rate / HOUR_S
+    found: list[Class] = []
+    often_none, price_sum, losses, oftens = 1.0, 0.0, 0.0, 0.0
+    for number, market in enumerate(markets, start=1):
+        members = markets[:number]
+        seen = market.seen if number == 1 else watch(tuple(m.zone for m in members))
+        # What is paid if the cheapest that is up is always taken.
         often = float(market.seen.belief @ regimes().often_up)
         price_sum += market.price * often * often_none
         often_none *= 1 - often
         price = price_sum / (1 - often_none)
-        losses += often / max(market.seen.fresh_h(), 0.01)
+        # Machines are lost more often than their class is, and each time it takes a restart.
+        losses += often / market.seen.fresh_h()
         oftens += often
-        if members > 1:
-            price += KAPPA * again * max(losses / oftens - 1 / max(seen.fresh_h(), 0.01), 0.0)
-        spot_start_s = safety.fresh_s(known.options[market.option])
-        table = values(
-            horizon_s, most_slack_s, spot_start_s, safe_start_s, round(price, 3), known.tick_s
-        )
-        curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief, price)
-        life_h = seen.life_h() if seen.up else 0.0
-        found.append(Class(members, price, seen, table, curves, life_h))
-        if members == 1:
-            again = spot_start_s / HOUR_S * price
-            if seen.up:
-                again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
+        if found:
+            price += found[0].again * max(losses / oftens - 1 / seen.fresh_h(), 0.0)
+        found.append(_class(known, base, members, seen, price, (left_h, slack_s)))
     return found
+
+
+def _class(
+    known: Known,
+    base: Option,
+    members: list[Market],
+    seen: Seen,
+    price: float,
+    left: tuple[float, float],
+) -> Class:
+    assert known.time_s is not None
+    left_h, slack_s = left
+    spot_start_s = safety.fresh_s(known.options[members[-1].option])
+    horizon_s, most_slack_s = _extent(known, base)
+    table = values(
+        horizon_s, most_slack_s, spot_start_s, safety.fresh_s(base), round(price, 3), known.tick_s
+    )
+    curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief, price)
+    again = spot_start_s / HOUR_S * price
+    if seen.up:
+        again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
+    extra = {members[0].option: 0.0}
+    if len(members) > 1:
+        life_h = seen.life_h() if seen.up else 0.0
+        step_h = table.step_s / HOUR_S
+        extra = {
+            m.option: _extra(m, price, life_h, max(again, 0.0), step_h, left_h)
+            for m in members
+            if m.up
+        }
+    return Class(table, curves, max(again, 0.0), extra, min(extra.values(), default=0.0))
+
+
+def _extra(
+    market: Market, price: float, life_h: float, again: float, step_h: float, left_h: float
+) -> float:
+    """What a zone costs beyond its class, while it lasts: it may be dearer, and it may be lost
+    while another is still up."""
+    lost = exp(-left_h / max(life_h, 0.01)) - exp(-left_h / max(market.life_h, 0.01))
+    stay_h = max(min(market.life_h, left_h) - step_h, 0.0)
+    return again * max(lost, 0.0) + (market.price - price) * stay_h
 
 
 def _extent(known: Known, base: Option) -> tuple[float, float]:
@@ -177,35 +207,16 @@ def _extent(known: Known, base: Option) -> tuple[float, float]:
     return horizon_s, 0.75 * horizon_s
 
 
-def _idle(classes: list[Class], slack_s: float) -> float:
-    return min(
-        c.table.at(c.curves[NOTHING], slack_s - c.table.step_s)  # type: ignore[index]
-        for c in classes
-    )
-
-
-def _cost(
-    known: Known, base: Option, market: Market, rank: int, classes: list[Class], slack_s: float
-) -> float:
-    """Of holding this zone for the next step, and of what follows in the class that fits best."""
-    start_s = known.options[market.option].start_s
-    left_h = known.work / base.rate / HOUR_S
-    after_s = slack_s - start_s
+def _cost(choice: int | None, held: int, classes: list[Class], slack_s: float) -> float:
+    """Of all that follows a choice which leaves so much slack, in the class that fits best."""
     least = inf
     for c in classes:
-        step_h = c.table.step_s / HOUR_S
-        if rank >= c.members:
-            # Not of this class: leave it again after this step.
-            follow = c.table.at(c.curves[NOTHING], after_s)  # type: ignore[index]
+        if held == SPOT and choice in c.extra:
+            extra, holds = c.extra[choice], SPOT
         else:
-            follow = c.table.at(c.curves[SPOT], after_s)  # type: ignore[index]
-            if c.members > 1:
-                again = c.table.at(c.curves[NOTHING], after_s) - follow  # type: ignore[index]
-                lost = exp(-left_h / max(c.life_h, 0.01)) - exp(-left_h / max(market.life_h, 0.01))
-                stay_h = min(market.life_h, left_h)
-                follow += max(again, 0.0) * max(lost, 0.0)
-                follow += (market.price - c.price) * max(stay_h - step_h, 0.0)
-        least = min(least, market.price * step_h + follow)
+            # Not of this class: leave it again after this step.
+            extra, holds = c.least_extra, (NOTHING if held == SPOT else held)
+        least = min(least, c.table.at(c.curves[holds], slack_s) + extra)
     return least
 
 

@@ -113,6 +113,10 @@ class Regimes:
         found: Column = start + (belief - start) * kept
         return found
 
+    def moved(self, hours: float) -> Column:
+        """How regimes change in so many hours."""
+        return _moved(self.moves, hours)
+
     def start(self, zones: int) -> Column:
         known = max((n for n in self.starts if n <= zones), default=min(self.starts))
         return self.starts[known]
@@ -155,10 +159,6 @@ def _moved(moves: Column, hours: float) -> Column:
     return found
 
 
-def moved(hours: float) -> Column:
-    return _moved(regimes().moves, hours)
-
-
 def _lives(hazards: Column, ages_s: tuple[float, ...]) -> Column:
     """Hours that a spell of each age goes on for; regime × (down, up) × age."""
     import numpy as np
@@ -174,6 +174,12 @@ def _lives(hazards: Column, ages_s: tuple[float, ...]) -> Column:
 @cache
 def regimes() -> Regimes:
     return Regimes(learned())
+
+
+def forget() -> None:
+    """For tools that put another model in the place of what was learned."""
+    regimes.cache_clear()
+    _at_last_change.cache_clear()
 
 
 class Seen:
@@ -232,9 +238,10 @@ def _together(zones: tuple[Zone, ...]) -> list[Spell]:
     changes.sort(key=lambda change: -change[0])
     states: list[bool | None] = [None] * len(zones)
     found: list[Spell] = []
-    began_s, was = changes[0][0], None
-    for index, (ago_s, n, up) in enumerate(changes):
-        states[n] = up
+    began_s: float = changes[0][0]
+    was: bool | None = None
+    for index, (ago_s, n, state) in enumerate(changes):
+        states[n] = state
         if index + 1 < len(changes) and changes[index + 1][0] == ago_s:
             continue
         now = True if True in states else (False if False in states else None)

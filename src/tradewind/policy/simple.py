@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 from tradewind.policy import safety
-from tradewind.policy.base import Choice, Known
+from tradewind.policy.base import Choice, Known, Option
+from tradewind.policy.plain import REFUSED_S
 
 
 def on_demand(known: Known) -> Choice:
@@ -58,8 +59,18 @@ def cheapest_spot(known: Known) -> int | None:
         return held
     best, least = None, 0.0
     for n, option in enumerate(options):
-        if option.market == "spot" and option.up is not False:
+        if option.market == "spot" and option.up is not False and not _refused(option):
             price = option.price / option.rate
             if best is None or price < least:
                 best, least = n, price
     return best
+
+
+def _refused(option: Option) -> bool:
+    """A refusal is believed for a while."""
+    return (
+        option.up is None
+        and option.up_s < REFUSED_S
+        and bool(option.history)
+        and option.history[-1][0] is False
+    )

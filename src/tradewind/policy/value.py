@@ -19,15 +19,15 @@ from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, exp, log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tradewind.policy.regimes import HOUR_S, moved, regimes
+from tradewind.policy.regimes import HOUR_S, regimes
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Column = NDArray[np.float32]
+    Column = NDArray[np.floating[Any]]
 
 STEP_S = 600.0
 FINE_S, GROWTH = 150.0, 0.08  # between points of slack
@@ -47,7 +47,7 @@ class Values:
 
     def __init__(self, step_s: float, price: float, slack: Column, kept: list[Column]) -> None:
         self.step_s, self.price, self.slack, self.kept = step_s, price, slack, kept
-        self.slacks: list[float] = slack.tolist()
+        self.slacks = [float(s) for s in slack]
 
     def curves(self, left_s: float, up: bool, age: int, belief: object, price: float) -> Column:
         """Cost by (what is held, point of slack) with so much time left after the choice."""
@@ -207,7 +207,7 @@ class _Ahead:
         now = regimes()
         change = 1 - np.exp(-now.hazards * step_s / HOUR_S)
         self.change = change.transpose(1, 2, 0).astype(np.float32)[:, :, None, :]
-        self.moves = moved(step_s / HOUR_S).T.astype(np.float32)
+        self.moves = now.moved(step_s / HOUR_S).T.astype(np.float32)
         older = np.minimum(step_s / np.diff(now.model.ages_s), 1.0)
         self.older = older.astype(np.float32)[:, None, None]
 
@@ -224,8 +224,8 @@ def _less(slack: Column, by_s: float) -> Callable[[Column], Column]:
     import numpy as np
 
     where = np.clip(np.searchsorted(slack, slack - by_s, side="right") - 1, 0, len(slack) - 2)
-    share = (slack - by_s - slack[where]) / (slack[where + 1] - slack[where])
-    share = np.maximum(share, 0).astype(np.float32)[:, None]
+    between = (slack - by_s - slack[where]) / (slack[where + 1] - slack[where])
+    share = np.maximum(between, 0).astype(np.float32)[:, None]
 
     def less(costs: Column) -> Column:
         found: Column = (1 - share) * costs[..., where, :] + share * costs[..., where + 1, :]

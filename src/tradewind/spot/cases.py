@@ -15,7 +15,7 @@ from tradewind.errors import InvalidValue
 from tradewind.spot.series import Series
 
 if TYPE_CHECKING:
-    import random
+    import random  # noqa: TID251
 
     import numpy as np
     from numpy.typing import NDArray
@@ -111,7 +111,7 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
     import numpy as np
 
     found = []
-    for together in _overlapping(all_series):
+    for together in overlapping(all_series):
         if any(s.priced for s in together):
             together = [s for s in together if s.priced]
         if len(together) < 2:
@@ -141,7 +141,7 @@ def _names(together: Sequence[Series]) -> tuple[str, ...]:
     return tuple(zones) if len(set(zones)) == len(zones) else tuple(s.trace_id for s in together)
 
 
-def _overlapping(all_series: Sequence[Series]) -> Iterator[list[Series]]:
+def overlapping(all_series: Sequence[Series]) -> Iterator[list[Series]]:
     alike: dict[tuple[str, str, int], list[Series]] = {}
     for series in all_series:
         alike.setdefault((series.provider, series.accelerator, series.gap_s), []).append(series)

@@ -67,14 +67,14 @@ class Comparison:
         return {
             "cases": first.cases,
             "by_policy": {name: total.figures() for name, total in whole.items()},
-            "by_config": {c: self._part(lambda key, c=c: key[0] == c) for c in configs},
-            "by_series": {s: self._part(lambda key, s=s: key[1] == s) for s in series},
+            "by_config": {name: self._part(0, name) for name in configs},
+            "by_series": {name: self._part(1, name) for name in series},
             "optimum_vs_on_demand": round(first.optimum / first.on_demand, 4),
             "skipped": self.skipped,
         }
 
-    def _part(self, wanted: Callable[[tuple[str, str, str]], bool]) -> dict[str, Any]:
-        found = self._total(wanted)
+    def _part(self, at: int, name: str) -> dict[str, Any]:
+        found = self._total(lambda key: key[at] == name)
         first = found[self.policies[0]]
         return {
             "cases": first.cases,

@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
     decisions: int
     decide_s: float
     held: list[int]
-    """The zone of each tick, as counted in the case; −1: nothing, the number of zones: on-demand."""
+    """The zone of each tick; −1: nothing; the number of zones: on-demand."""
 
 
 def simulate(case: Case, policy: Policy) -> Outcome:
