@@ -13,6 +13,9 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
+from tradewind import clock
 from tradewind.policy import learned, regimes, value
 from tradewind.spot import cases, fit
 from tradewind.spot.compare import compare
@@ -50,11 +53,11 @@ def main() -> None:
         left = [cases.single(s, 1) for s in plain if s.start_s == start]
         score("campaign", left, "single", given.windows, sums)
         groups = cases.groups([s for s in found if s.start_s == start], 1)
-        parts = [p for g in groups for p in cases.subsets(g, __import__("random").Random(7))]
+        parts = [p for g in groups for p in cases.subsets(g, clock.generator(7))]
         if parts:
             score("campaign, multi", parts, "multi", given.windows, sums)
     for name, (cost, best, late) in sums.items():
-        print(f"left out by {name}: gap {100 * (cost / best - 1):.2f} %, {late} late")
+        click.echo(f"left out by {name}: gap {100 * (cost / best - 1):.2f} %, {late} late")
 
 
 def score(
@@ -69,7 +72,7 @@ def score(
     best = sum(part.optimum for part in result.sums.values())
     late = sum(part.late for part in result.sums.values())
     sums[name] = [a + b for a, b in zip(sums[name], (cost, best, late), strict=True)]
-    print(f"  {name} {groups[0].name}: gap {100 * (cost / best - 1):.2f} %", flush=True)
+    click.echo(f"  {name} {groups[0].name}: gap {100 * (cost / best - 1):.2f} %")
 
 
 if __name__ == "__main__":

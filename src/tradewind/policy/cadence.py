@@ -32,6 +32,6 @@ def hazard(age_s: float, machines: int = 1) -> float:
 
 
 def every_s(save_s: float, age_s: float, *, machines: int = 1, spot: bool = True) -> float:
-    """Work between two saves, for what is held so long already."""
+    """From the start of one save to the start of the next, for what is held so long already."""
     rate = hazard(max(age_s, 0.0), machines) if spot else machines / ON_DEMAND_FAILURE_H
-    return min(max(daly_s(save_s, 3600 / rate), LEAST_S), MOST_S)
+    return min(max(daly_s(save_s, 3600 / rate) + save_s, LEAST_S), MOST_S)

@@ -29,7 +29,7 @@ TRY_S = 60
 RESERVE_TICKS = 10
 """Eight failures of on-demand in a row (less than once in 10⁸), and the tick that is lost."""
 SPOT_RATE = 0.93
-SAFE_RATE = cadence.MOST_S / (cadence.MOST_S + SAVE_S)
+SAFE_RATE = (cadence.MOST_S - SAVE_S) / cadence.MOST_S
 
 
 def simulate(case: Case, policy: Policy, number: int) -> Outcome:
@@ -117,7 +117,7 @@ class _Run:
         self.residual_s -= burned
         time_s = gap_s - burned
         age_s = (tick - self.since) * gap_s
-        every_s = cadence.every_s(SAVE_S, age_s, spot=self.held < self.zones)
+        every_s = cadence.every_s(SAVE_S, age_s, spot=self.held < self.zones) - SAVE_S
         while time_s > 0:
             if self.saving_s > 0:
                 part = min(time_s, self.saving_s)
