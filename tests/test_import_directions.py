@@ -11,7 +11,7 @@ import pytest
 import tradewind
 
 ROOT = Path(tradewind.__file__).parent
-BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles", "steps"}
+BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles", "steps", "traces"}
 
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
@@ -22,6 +22,7 @@ MAY = {
     "csvfile": {"errors"},
     "ownfiles": {"errors"},
     "steps": {"errors"},
+    "traces": {"errors", "csvfile"},
     "model": BASE,
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},
@@ -29,6 +30,7 @@ MAY = {
     "torch": BASE | {"model"},
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
+    "spot": BASE | {"model", "policy"},
     "web": BASE | {"model"},
     "store": BASE | {"model"},
     "journal": BASE | {"model", "store"},
@@ -69,6 +71,8 @@ MAY = {
         "web",
         "store",
         "sim",
+        "spot",
+        "policy",
         "ledger",
         "runs_store",
         "budgetfile",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from tradewind.cli import benchchaos, render
+from tradewind.cli.benchspot import spot
 
 
 @click.group("bench")
@@ -270,3 +271,4 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
 
 
 command.add_command(benchchaos.command)
+command.add_command(spot)

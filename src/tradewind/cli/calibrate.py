@@ -10,25 +10,37 @@ import click
 from tradewind import clock
 from tradewind.catalog import files
 from tradewind.cli import render
+from tradewind.errors import InvalidValue
 
 
 @click.command("calibrate")
 @click.option(
     "--data",
-    required=True,
     multiple=True,
     metavar="FILE",
     help="Measurements of throughput, CSV or CSV.gz. May be given several times.",
 )
 @click.option("--memory", metavar="FILE", help="Outcomes of memory, CSV or CSV.gz.")
 @click.option("--other", metavar="FILE", help="Samples/s of other models, CSV or CSV.gz.")
-@click.option("--out", required=True, metavar="FILE", help="Where to write the calibration, JSON.")
-def command(data: tuple[str, ...], memory: str | None, other: str | None, out: str) -> None:
+@click.option(
+    "--spot", metavar="FILE", help="Series of spot capacity, CSV: learn how it comes and goes."
+)
+@click.option("--out", required=True, metavar="FILE", help="Where to write what was fitted, JSON.")
+def command(
+    data: tuple[str, ...], memory: str | None, other: str | None, spot: str | None, out: str
+) -> None:
     """Refit the constants of the estimator, and the error bands, to measurements.
 
     Every constant is held to its prior, so that accelerators and stacks with few rows stay near
     their kin. The bands come from leaving sources, models and chips out in turn.
     """
+    if spot:
+        if data or memory or other:
+            raise InvalidValue("--spot is fitted alone", hint="leave --data and the others out")
+        _fit_spot(Path(spot), Path(out))
+        return
+    if not data:
+        raise InvalidValue("there is nothing to fit to", hint="give --data, or --spot")
     from tradewind.bench.measured import finders
     from tradewind.estimate import band, calibrate, constants, left_out, measurements, outcomes
     from tradewind.estimate import samples as others
@@ -67,3 +79,16 @@ def command(data: tuple[str, ...], memory: str | None, other: str | None, out: s
     }
     files.replace(Path(out), (json.dumps(document, indent=1) + "\n").encode())
     click.echo(f"{len(measured.sources):,} rows of {len(sources)} sources → {out}")
+
+
+def _fit_spot(traces: Path, out: Path) -> None:
+    import msgspec
+
+    from tradewind.spot import fit, series
+
+    with render.busy("fitting"):
+        found = series.read(traces, kinds=["availability"])
+        model = fit.fit(found, clock.now().replace(microsecond=0).isoformat())
+    files.replace(out, msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n")
+    hours = sum(model.sources.values())
+    click.echo(f"{hours:,.0f} hours of {len(found)} series → {out}")

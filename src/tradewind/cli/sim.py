@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.simtrace import trace
 from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
@@ -17,7 +18,10 @@ _DEFAULT_SEEDS = 1000
 
 @click.group("sim")
 def command() -> None:
-    """Put simulated runs through everything that can go wrong."""
+    """Try what we promise in a simulated world."""
+
+
+command.add_command(trace)
 
 
 @command.command("faults")

@@ -8,9 +8,17 @@ from msgspec import Struct
 
 from tradewind.model.run import Way
 
+Spell = tuple[bool | None, float]
+"""Whether it could be had, and for how many seconds that was seen; None: nobody looked."""
+
 
 class Option(Struct, frozen=True):
-    """One way to hold, with its speed as measured by now."""
+    """One way to hold, with its speed as measured by now.
+
+    What is known of its capacity is `up`, since `up_s` seconds, and before that `history`. A
+    benchmark sees every change; a run sees a launch that succeeded, a refusal, an interruption, and
+    None in between. Nothing at all is fine too.
+    """
 
     place: str
     market: str
@@ -25,6 +33,13 @@ class Option(Struct, frozen=True):
     """How long ago it was last refused or taken; None: never, as far as is remembered."""
     way: Way | None = None
     """What it stands for, where it was made from one."""
+    again_s: float | None = None
+    """What `start_s` would be if it were not held; None: the same."""
+    up: bool | None = None
+    """Whether it can be had now; None: that is not known."""
+    up_s: float = 0.0
+    history: tuple[Spell, ...] = ()
+    """What was seen before that, the oldest first, without a break."""
 
 
 class Known(Struct, frozen=True):
@@ -37,6 +52,14 @@ class Known(Struct, frozen=True):
     """Micro-dollars that may still be spent; None where that is not limited."""
     holding: int | None = None
     """The option that is held."""
+    held_s: float = 0.0
+    """For so long it has been."""
+    tick_s: float = 600.0
+    """The next question comes then; what is chosen is held until then, if it is not taken."""
+    all_work: float = 0.0
+    """Units of the whole work, of which `work` is left; 0: not known."""
+    all_s: float = 0.0
+    """Time from its start to its deadline; 0: not known."""
 
 
 class Choice(Struct, frozen=True, gc=False):

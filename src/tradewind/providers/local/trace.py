@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind import csvfile
+from tradewind import csvfile, traces
 from tradewind.errors import BadFile, InvalidValue, NotFound
 
 
@@ -62,9 +62,9 @@ def read(path: Path, name: str) -> Trace:
     found, zones = [], []
     for line, cells in csvfile.rows(path):
         with _at(path, line):
-            if name == _text(cells, "trace_id"):
+            if name == traces.text(cells, "trace_id"):
                 return parse(cells)
-            zones.append(_text(cells, "zone"))
+            zones.append(traces.text(cells, "zone"))
             if name == zones[-1]:
                 found.append(parse(cells))
     if not found:
@@ -92,36 +92,15 @@ def _at(path: Path, line: int) -> Iterator[None]:
 
 def parse(cells: Mapping[str, str]) -> Trace:
     """InvalidValue: the row is no trace."""
-    trace_id = _text(cells, "trace_id")
-    gap_s, nodes = csvfile.number(cells, "gap_seconds"), csvfile.number(cells, "nodes")
-    if not gap_s:
-        raise InvalidValue(f"gap_seconds of {trace_id} is missing or 0")
+    trace_id = traces.text(cells, "trace_id")
+    gap_s, nodes = traces.gap_s(cells, trace_id), csvfile.number(cells, "nodes")
     if not nodes or nodes != int(nodes):
         raise InvalidValue(f"nodes of {trace_id} is not a number of machines")
-    counts, ticks = [], []
-    for piece in _text(cells, "rle").split():
-        value, x, times = piece.partition("x")
-        # Digits of any script pass isdigit, but not together with isascii.
-        if not (x and (value + times).isascii() and value.isdigit() and times.isdigit()):
-            raise InvalidValue(f"rle of {trace_id} has {piece!r}, which is not VALUExCOUNT")
-        if int(value) > nodes or int(times) == 0:
-            raise InvalidValue(f"rle of {trace_id} has {piece!r} where {nodes:.0f} were tried")
-        counts.append(int(value))
-        ticks.append(int(times))
-    said = csvfile.number(cells, "n_ticks")
-    if said is not None and said != sum(ticks):
-        raise InvalidValue(f"rle of {trace_id} has {sum(ticks)} ticks, and n_ticks is {said:.0f}")
+    runs = traces.counts(cells, trace_id, nodes)
     return Trace(
         trace_id=trace_id,
-        zone=_text(cells, "zone"),
+        zone=traces.text(cells, "zone"),
         nodes=int(nodes),
-        counts=tuple(counts),
-        ends_s=tuple(gap_s * ended for ended in accumulate(ticks)),
+        counts=tuple(count for count, _ in runs),
+        ends_s=tuple(gap_s * ended for ended in accumulate(ticks for _, ticks in runs)),
     )
-
-
-def _text(cells: Mapping[str, str], name: str) -> str:
-    text = (cells.get(name) or "").strip()
-    if not text:
-        raise InvalidValue(f"there is no {name}")
-    return text

@@ -1,0 +1,161 @@
+"""`tradewind bench spot`: policies for spot with a deadline, against perfect foresight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tradewind import clock
+from tradewind.cli import render
+from tradewind.errors import InvalidValue, NotFound
+
+TASK = {"single": 48.0, "multi": 24.0}
+DEADLINES = {"single": "52,70", "multi": "36,48"}
+SEED = 7
+
+
+@click.command("spot")
+@click.option("--traces", required=True, metavar="FILE", help="Series of spot capacity, CSV.")
+@click.option("--prices", metavar="FILE", help="Spot prices of those series, CSV.")
+@click.option(
+    "--mode",
+    type=click.Choice(["single", "multi"]),
+    default="single",
+    show_default=True,
+    help="One zone a case, or all zones of a group and random subsets of them.",
+)
+@click.option("--policies", metavar="NAMES", help="Separated by commas; all of them if not given.")
+@click.option(
+    "--task", type=float, metavar="H", help="Hours of work: 48, or 24 with several zones."
+)
+@click.option("--deadline", metavar="H,H", help="Hours: 52,70, or 36,48 with several zones.")
+@click.option(
+    "--overhead",
+    metavar="H,H",
+    default="0.05,0.2",
+    show_default=True,
+    help="Hours that a restart takes.",
+)
+@click.option(
+    "--windows",
+    type=click.IntRange(1, 10_000),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="Cases of a series and configuration, evenly spaced.",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 100_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Machines that must be had at once.",
+)
+@click.option(
+    "--kinds",
+    metavar="KINDS",
+    default="availability",
+    show_default=True,
+    help="Kinds of series, separated by commas, or 'all'.",
+)
+@click.option("--harsh", is_flag=True, help="As in real life: see docs/design/006-spot.md.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def spot(
+    traces: str,
+    prices: str | None,
+    mode: str,
+    policies: str | None,
+    task: float | None,
+    deadline: str | None,
+    overhead: str,
+    windows: int,
+    nodes: int,
+    kinds: str,
+    harsh: bool,
+    as_json: bool,
+) -> None:
+    """What finishing by a deadline costs with spot machines, against perfect foresight."""
+    from tradewind.policy.names import POLICIES, named
+    from tradewind.spot import cases, compare, series
+    from tradewind.spot.harsh import simulate as harshly
+
+    chosen = _list(policies) if policies else list(POLICIES)
+    for name in chosen:
+        named(name)
+    configs = [
+        cases.Config(_seconds(task or TASK[mode]), due, over)
+        for due in _hours(deadline or DEADLINES[mode], "--deadline")
+        for over in _hours(overhead, "--overhead")
+    ]
+    wanted = [] if kinds == "all" else _list(kinds)
+    found = series.read(Path(traces), Path(prices) if prices else None, wanted)
+    if mode == "single":
+        groups = [cases.single(one, nodes) for one in found]
+    else:
+        rng = clock.generator(SEED)
+        groups = [
+            part for whole in cases.groups(found, nodes) for part in cases.subsets(whole, rng)
+        ]
+        if not groups:
+            raise NotFound(
+                f"{traces} has no series of one provider, accelerator and gap that overlap in time",
+                hint="--mode single takes each series alone",
+            )
+    with render.bars(["spot"], quiet=as_json) as bar:
+        result = compare.compare(
+            groups,
+            configs,
+            windows,
+            chosen,
+            harshly if harsh else None,
+            lambda done, total: bar("spot", done, total),
+        )
+    document = {"mode": mode, "harsh": harsh, "seed": SEED, "windows": windows, **result.document()}
+    if as_json:
+        render.print_json(document)
+        return
+    _print(document, chosen)
+
+
+def _print(document: dict[str, Any], chosen: list[str]) -> None:
+    click.echo(f"{render.count(document['cases'], 'case')}, cost of on-demand from the start = 1")
+    click.echo(f"{'perfect foresight':<18}{document['optimum_vs_on_demand']:8.3f}")
+    click.echo(f"{'policy':<18}{'cost':>8}{'gap':>9}{'late':>7}{'restarts':>10}{'decide':>11}")
+    for name in chosen:
+        figures = document["by_policy"][name]
+        click.echo(
+            f"{name:<18}{figures['cost_vs_on_demand']:8.3f}{100 * figures['gap_to_optimum']:7.1f} %"
+            f"{figures['late']:7d}{figures['restarts']:10.1f}{figures['decide_ms']:8.3f} ms"
+        )
+    click.echo("gap to the optimum by deadline/restart:")
+    for config, part in document["by_config"].items():
+        gaps = (
+            f"{name} {100 * part['by_policy'][name]['gap_to_optimum']:.1f} %" for name in chosen
+        )
+        click.echo(f"  {config:<12} {', '.join(gaps)}")
+    for line in document["skipped"]:
+        click.echo(f"skipped: {line}")
+
+
+def _list(text: str) -> list[str]:
+    found = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not found:
+        raise InvalidValue(f"{text!r} names nothing")
+    return found
+
+
+def _hours(text: str, name: str) -> list[int]:
+    found = []
+    for part in _list(text):
+        try:
+            found.append(_seconds(float(part)))
+        except (ValueError, OverflowError):
+            raise InvalidValue(f"{name} is {text!r}", hint="hours, separated by commas") from None
+    return found
+
+
+def _seconds(hours: float) -> int:
+    return round(hours * 3600)

@@ -1,0 +1,241 @@
+"""Our policy: what is expected to cost least to finish, under the safety net.
+
+Zones that are cheaper than on-demand form classes: the cheapest alone, the two cheapest, and so on.
+Using only the zones of a class, and always the cheapest of them that is up, is a market of one zone
+whose cost to the end `value` knows, given what was seen of the class. So a dear zone is worth
+taking only if slack is worth more. Each choice is charged for its next step and with the least of
+the costs that follow; a zone that is dearer or shorter-lived than its class pays for the difference
+while it lasts.
+"""
+
+from __future__ import annotations
+
+from math import exp, inf
+from typing import Any
+
+from msgspec import Struct
+
+from tradewind.policy import plain, safety
+from tradewind.policy.base import Choice, Known, Option
+from tradewind.policy.regimes import HOUR_S, Seen, Zone, regimes, watch
+from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Values, values
+from tradewind.units import format_hours
+
+DAY_S = 86400.0
+LIKELY = 0.1
+"""Where nobody can see whether there is capacity, it is tried if this likely."""
+
+
+class Market(Struct, frozen=True, gc=False):
+    """A zone that may be chosen or waited for."""
+
+    option: int
+    price: float
+    """Of the same work on-demand."""
+    up: bool
+    zone: Zone
+    seen: Seen
+    life_h: float
+
+
+class Class(Struct, frozen=True, gc=False):
+    """The cheapest so many zones, as a market of their own, at this point in time."""
+
+    table: Values
+    curves: Any
+    again: float
+    """What it costs to have nothing and not a machine of this class."""
+    extra: dict[int, float]
+    """What each zone that is up costs beyond that, by its option."""
+    least_extra: float
+
+
+def choose(known: Known) -> Choice:
+    held, options = known.holding, known.options
+    safe = _reference(known)
+    if known.time_s is None or safe is None or known.work <= 0:
+        return plain.choose(known)
+    base = options[safe]
+    markets = _markets(known, base)
+    if not markets:
+        return safety.guard(known, safety.safest(known))
+    slack_s = known.time_s - known.work / base.rate
+    classes = _classes(known, base, markets, slack_s)
+    step_s = classes[0].table.step_s
+    costs: dict[int | None, float] = {}
+    if safety.affordable(known, None):
+        costs[None] = _cost(None, NOTHING, classes, slack_s - step_s)
+    step_h = step_s / HOUR_S
+    costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
+    for market in markets:
+        n = market.option
+        if market.up and safety.affordable(known, n):
+            after_s = slack_s - options[n].start_s
+            costs[n] = market.price * step_h + _cost(n, SPOT, classes, after_s)
+    pick = min(costs, key=lambda n: (costs[n], n != held, n is None, n or 0))
+    if pick == safe and not safety.affordable(known, pick):
+        return safety.safest(known)
+    return Choice(pick, _reason(known, pick, costs, markets, slack_s))
+
+
+def _reference(known: Known) -> int | None:
+    """The safe machines that everything is measured by: the cheapest for their work."""
+    found = [
+        n
+        for n, option in enumerate(known.options)
+        if safety.is_safe(option) and safety.can_be_had(known, n)
+    ]
+    return min(
+        found, key=lambda n: (known.options[n].price / known.options[n].rate, n), default=None
+    )
+
+
+def _markets(known: Known, base: Option) -> list[Market]:
+    found = []
+    for n, option in enumerate(known.options):
+        if safety.is_safe(option):
+            continue
+        price = option.price * base.rate / (base.price * option.rate)
+        if price >= 1:
+            continue
+        up, zone = _state(option, held=n == known.holding)
+        seen = watch((zone,))
+        life_h = seen.life_h() if up == seen.up else 0.0
+        found.append(Market(n, price, up, zone, seen, life_h))
+    found.sort(key=lambda market: (market.price, market.option))
+    return found
+
+
+def _state(option: Option, *, held: bool) -> tuple[bool, Zone]:
+    if held or option.up is True:
+        return True, (option.history, True, option.up_s)
+    if option.up is False:
+        return False, (option.history, False, option.up_s)
+    return _guess(option)
+
+
+def _guess(option: Option) -> tuple[bool, Zone]:
+    """Nobody can see it: what was last seen wears off with the hazards of its regime."""
+    history = option.history
+    while history and history[-1][0] is None:
+        history = history[:-1]
+    if not history:
+        return True, ((), True, 0.0)
+    was = bool(history[-1][0])
+    seen = watch(((history[:-1], was, history[-1][1]),))
+    to_up, to_down = (float(seen.belief @ regimes().hazards[:, s, 0]) for s in (0, 1))
+    often = to_up / (to_up + to_down)
+    worn = exp(-option.up_s / HOUR_S / max(seen.life_h(), 1e-3))
+    likely = often + ((1.0 if was else 0.0) - often) * worn
+    up = likely >= LIKELY
+    # As if it had changed meanwhile, if it is likely to have.
+    if up is was:
+        return up, (history[:-1], was, history[-1][1] + option.up_s)
+    return up, (history, up, option.up_s)
+
+
+def _classes(known: Known, base: Option, markets: list[Market], slack_s: float) -> list[Class]:
+    left_h = known.work / base.rate / HOUR_S
+    found: list[Class] = []
+    often_none, price_sum, losses, oftens = 1.0, 0.0, 0.0, 0.0
+    for number, market in enumerate(markets, start=1):
+        members = markets[:number]
+        seen = market.seen if number == 1 else watch(tuple(m.zone for m in members))
+        # What is paid if the cheapest that is up is always taken.
+        often = float(market.seen.belief @ regimes().often_up)
+        price_sum += market.price * often * often_none
+        often_none *= 1 - often
+        price = price_sum / (1 - often_none)
+        # Machines are lost more often than their class is, and each time it takes a restart.
+        losses += often / market.seen.fresh_h()
+        oftens += often
+        if found:
+            price += found[0].again * max(losses / oftens - 1 / seen.fresh_h(), 0.0)
+        found.append(_class(known, base, members, seen, price, (left_h, slack_s)))
+    return found
+
+
+def _class(
+    known: Known,
+    base: Option,
+    members: list[Market],
+    seen: Seen,
+    price: float,
+    left: tuple[float, float],
+) -> Class:
+    assert known.time_s is not None
+    left_h, slack_s = left
+    spot_start_s = safety.fresh_s(known.options[members[-1].option])
+    horizon_s, most_slack_s = _extent(known, base)
+    table = values(
+        horizon_s, most_slack_s, spot_start_s, safety.fresh_s(base), round(price, 3), known.tick_s
+    )
+    curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief, price)
+    again = spot_start_s / HOUR_S * price
+    if seen.up:
+        again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
+    extra = {members[0].option: 0.0}
+    if len(members) > 1:
+        life_h = seen.life_h() if seen.up else 0.0
+        step_h = table.step_s / HOUR_S
+        extra = {
+            m.option: _extra(m, price, life_h, max(again, 0.0), step_h, left_h)
+            for m in members
+            if m.up
+        }
+    return Class(table, curves, max(again, 0.0), extra, min(extra.values(), default=0.0))
+
+
+def _extra(
+    market: Market, price: float, life_h: float, again: float, step_h: float, left_h: float
+) -> float:
+    """What a zone costs beyond its class, while it lasts: it may be dearer, and it may be lost
+    while another is still up."""
+    lost = exp(-left_h / max(life_h, 0.01)) - exp(-left_h / max(market.life_h, 0.01))
+    stay_h = max(min(market.life_h, left_h) - step_h, 0.0)
+    return again * max(lost, 0.0) + (market.price - price) * stay_h
+
+
+def _extent(known: Known, base: Option) -> tuple[float, float]:
+    """The most time and slack that tables must cover: the same for all questions of a run."""
+    assert known.time_s is not None
+    if known.all_s >= known.time_s:
+        return known.all_s, min(max(known.all_s - known.all_work / base.rate, 0.0), known.all_s)
+    horizon_s = DAY_S
+    while horizon_s < known.time_s:
+        horizon_s *= 2
+    return horizon_s, 0.75 * horizon_s
+
+
+def _cost(choice: int | None, held: int, classes: list[Class], slack_s: float) -> float:
+    """Of all that follows a choice which leaves so much slack, in the class that fits best."""
+    least = inf
+    for c in classes:
+        if held == SPOT and choice in c.extra:
+            extra, holds = c.extra[choice], SPOT
+        else:
+            # Not of this class: leave it again after this step.
+            extra, holds = c.least_extra, (NOTHING if held == SPOT else held)
+        least = min(least, c.table.at(c.curves[holds], slack_s) + extra)
+    return least
+
+
+def _reason(
+    known: Known,
+    pick: int | None,
+    costs: dict[int | None, float],
+    markets: list[Market],
+    slack_s: float,
+) -> str:
+    slack = f"with {format_hours(max(slack_s, 0.0) / 3600)} of slack"
+    if pick is None:
+        return f"waiting for spot is cheapest, {slack}"
+    option = known.options[pick]
+    name = option.way.words if option.way else option.place
+    if safety.is_safe(option):
+        if None not in costs:
+            return f"{name}: no time is left to wait or to gamble, {slack}"
+        return f"{name}: dearer now, but slack is worth more, {slack}"
+    life = next(m.life_h for m in markets if m.option == pick)
+    doing = "stays" if pick == known.holding else "is taken"
+    return f"{name} {doing}: likely held for {format_hours(life)} more, {slack}"

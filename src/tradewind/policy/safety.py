@@ -1,0 +1,88 @@
+"""The net under every policy that knows a deadline: what may be chosen without ever being late.
+
+A choice is affordable if, should its machine be taken at the end of the tick, a fresh start on safe
+machines still makes the deadline. Idling counts as such a choice. Time is exact, not in ticks: what
+is left over of a start is burned first, and work may end within a tick. If the first choice of all
+is affordable, and on-demand can be had, then no choice is ever late, whatever the market does.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from tradewind.policy.base import Choice, Known, Option
+from tradewind.units import format_hours
+
+EPSILON_S = 1e-6  # sums of seconds in floating point are no better than this
+
+
+def is_safe(option: Option) -> bool:
+    return option.market != "spot"
+
+
+def fresh_s(option: Option) -> float:
+    return option.start_s if option.again_s is None else option.again_s
+
+
+def rescue_s(known: Known, work: float) -> float:
+    """How long so much work takes from a fresh start on the safe machines that do it soonest."""
+    if work <= 0:
+        return 0.0
+    return min((fresh_s(o) + work / o.rate for o in known.options if is_safe(o)), default=inf)
+
+
+def affordable(known: Known, choice: int | None) -> bool:
+    if known.time_s is None:
+        return True
+    tick_s = known.tick_s
+    if choice is None:
+        return known.time_s - tick_s - rescue_s(known, known.work) >= -EPSILON_S
+    option = known.options[choice]
+    end_s = option.start_s + known.work / option.rate
+    if is_safe(option) or end_s <= tick_s:
+        return end_s <= known.time_s + EPSILON_S
+    done = max(tick_s - option.start_s, 0.0) * option.rate
+    return known.time_s - tick_s - rescue_s(known, known.work - done) >= -EPSILON_S
+
+
+def can_be_had(known: Known, choice: int) -> bool:
+    return choice == known.holding or known.options[choice].up is not False
+
+
+def safest(known: Known) -> Choice:
+    """The cheapest safe machines that make it, else those that are done soonest."""
+    usable = [
+        n for n, option in enumerate(known.options) if is_safe(option) and can_be_had(known, n)
+    ]
+    if not usable:
+        return Choice(None, "no on-demand machine can be had")
+
+    def end_s(n: int) -> float:
+        return known.options[n].start_s + known.work / known.options[n].rate
+
+    good = [n for n in usable if affordable(known, n)]
+    if good:
+        best = min(good, key=lambda n: (end_s(n) * known.options[n].price, n))
+        return Choice(best, "on-demand: the deadline leaves no time for anything that may be taken")
+    best = min(usable, key=lambda n: (end_s(n), n))
+    return Choice(best, "on-demand, the fastest: it will be late all the same")
+
+
+def guard(known: Known, choice: Choice) -> Choice:
+    """The choice, or the safest where that cannot be afforded."""
+    if affordable(known, choice.option):
+        return choice
+    return safest(known)
+
+
+def slack_s(known: Known) -> float:
+    """What is left of the time beyond the work itself, at the speed of the fastest safe machine."""
+    assert known.time_s is not None
+    rate = max(o.rate for o in known.options if is_safe(o))
+    return known.time_s - known.work / rate
+
+
+def time_words(known: Known) -> str:
+    if known.time_s is None:
+        return "no deadline"
+    return f"{format_hours(max(known.time_s, 0.0) / 3600)} until the deadline"
