@@ -19,6 +19,7 @@ from tradewind.controller import drive, persist
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
 from tradewind.errors import NotFound, TradewindError
+from tradewind.policy import careful
 from tradewind.providers.base import Provider
 from tradewind.store.base import Store
 
@@ -44,7 +45,11 @@ class Loop:
         self._purse = Purse(store)
         self._perform = drive.performer(store, providers, self._purse)
         self.controller = Controller(
-            clock.new_id("ctl"), tuple(providers), clock=_wall, watch=clock.epoch
+            clock.new_id("ctl"),
+            tuple(providers),
+            clock=_wall,
+            watch=clock.epoch,
+            policy=careful.choose,
         )
         self.controller.memory = persist.load(self._path, store.url, clock.epoch())
         self._count = 0

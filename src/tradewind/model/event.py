@@ -126,7 +126,7 @@ class Warned(_Event, frozen=True, kw_only=True, tag="warned"):
     """Something that its user should know, said once for each level."""
 
     about: str
-    """budget, month (of the project's), waiting, idle, stalled"""
+    """budget, month (of the project's), waiting, idle, stalled, policy"""
     level: int
     reason: str
 

@@ -60,6 +60,10 @@ class Known(Struct, frozen=True):
     """Units of the whole work, of which `work` is left; 0: not known."""
     all_s: float = 0.0
     """Time from its start to its deadline; 0: not known."""
+    doubt: float = 0.0
+    """By this share the work may take longer than the rates say."""
+    notice_s: float = 0.0
+    """So long it may take until anybody knows that a machine was lost."""
 
 
 class Choice(Struct, frozen=True, gc=False):

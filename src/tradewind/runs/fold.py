@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from tradewind.errors import BadFile
 from tradewind.model import event as events
-from tradewind.runs.state import Leg, Refusal, Rented, RunState
+from tradewind.runs.state import Leg, Refusal, Rented, RunState, Sight
 from tradewind.runs.states import LEG, RUN, impossible, moved
 
 LASTING = ("no_quota", "not_allowed", "not_found")
 """Refusals for what will not change by itself."""
+MOST_SIGHTS = 24
+"""So many are remembered of each way: older ones say little."""
 TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped")
 """Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
 
@@ -26,6 +28,7 @@ def fold(commits: Iterable[events.Commit], state: RunState | None = None) -> Run
         if commit.number != new.number + 1:
             raise BadFile(f"commit {commit.number} does not follow {new.number}")
         new.number = commit.number
+        new.at_s = commit.at.timestamp()
         for event in commit.events:
             _APPLY[type(event)](new, event)
     return new
@@ -34,6 +37,7 @@ def fold(commits: Iterable[events.Commit], state: RunState | None = None) -> Run
 def _submitted(state: RunState, event: events.Submitted) -> None:
     _phase(state, "", "waiting")
     state.run_id, state.spec = event.run_id, event.spec
+    state.submitted_s = state.at_s
 
 
 def _abandoned(state: RunState, event: events.Abandoned) -> None:
@@ -67,11 +71,14 @@ def _found(state: RunState, event: events.MachinesFound) -> None:
     state.leg = replace(leg, machines=tuple(by_rank[rank] for rank in sorted(by_rank)))
     if len(by_rank) == leg.request.way.nodes:
         _to(state, state.leg, "booting")
+        _sees(state, leg, True)
 
 
 def _refused(state: RunState, event: events.LaunchRefused) -> None:
     leg = _leg(state, event.leg)
     _remember(state, leg, event.kind)
+    if event.kind == "no_capacity":
+        _sees(state, leg, False)
     if leg.unknown:
         state.doubts[leg.number] = state.number  # an earlier call may have bought it
     _over(state, leg, event.kind)
@@ -112,11 +119,20 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     state.step = event.step if event.cause == "finished" else state.saved
     state.failures += event.failures
     state.tail = event.tail or state.tail
-    if event.cause == "interrupted":
+    taken = event.cause == "interrupted"
+    if taken:
         _remember(state, leg, "taken")
+    if leg.state != "requested":
+        _sees(state, leg, False if taken else None)
     if len(leg.machines) < leg.request.way.nodes:
         state.doubts[leg.number] = state.number
     _over(state, leg, event.cause)
+
+
+def _sees(state: RunState, leg: Leg, up: bool | None) -> None:
+    what = leg.request.way.what
+    seen = (*state.sights.get(what, ()), Sight(up, state.at_s))
+    state.sights[what] = seen[-MOST_SIGHTS:]
 
 
 def _remember(state: RunState, leg: Leg, kind: str) -> None:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from tradewind.model.event import Forecast
 from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.model.timing import LOST_S
 from tradewind.policy.base import Known, Option
+from tradewind.runs import capacity as capacities
+from tradewind.runs.capacity import Capacity
 from tradewind.runs.money import spent
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
 from tradewind.units import format_hours, format_money
 
+TICK_S = 120.0
+"""A controller looks at least this often, as a rule."""
+_KNOWN, _UNKNOWN = 0.02, 0.1
+"""By how much work may take longer than thought: where its speed was measured, and before."""
 _EASE = 0.02
 """A run that was announced as late is on time again only when there is this share to spare."""
 
@@ -19,14 +26,17 @@ def known(
 ) -> Known:
     """The question for the policy; the way that is held stands first. `ways` may be left out where
     only that one is asked about."""
-    holding = state.leg.request.way if state.leg else None
+    held = state.leg
+    holding = held.request.way if held else None
     beat = _first_beat(state, seen)
     step = max(state.saved, beat.step) if beat else state.saved
     options = []
     if holding:
         going = beat is not None and beat.doing == "working"
         start_s = 0.0 if going else holding.start_s
-        options.append(_option(holding, _ratio(state, holding, beat), start_s, 0, None))
+        ratio = _ratio(state, holding, beat)
+        capacity = capacities.of(state, holding, now, None, held=True)
+        options.append(_option(holding, ratio, start_s, 0, None, capacity))
     for way in ways:
         if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
             ago = [
@@ -36,13 +46,21 @@ def known(
             ]
             refused_s = min(ago, default=None)
             ratio = _ratio(state, way, None)
-            options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s))
+            capacity = capacities.of(state, way, now, refused_s, held=False)
+            options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s, capacity))
+    deadline_s = spec.deadline_s
     return Known(
         max(spec.work - step, 0.0),
         tuple(options),
-        None if spec.deadline_s is None else spec.deadline_s - now,
+        None if deadline_s is None else deadline_s - now,
         budget,
         0 if holding else None,
+        held_s=capacities.held_s(state, holding, now),
+        tick_s=TICK_S,
+        all_work=spec.work,
+        all_s=0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0),
+        doubt=_KNOWN if state.ratios else _UNKNOWN,
+        notice_s=LOST_S + TICK_S,
     )
 
 
@@ -143,8 +161,24 @@ def _ratio(state: RunState, way: Way, beat: Heartbeat | None) -> float:
 
 
 def _option(
-    way: Way, ratio: float, start_s: float, start_cost: int, refused_s: float | None
+    way: Way,
+    ratio: float,
+    start_s: float,
+    start_cost: int,
+    refused_s: float | None,
+    capacity: Capacity,
 ) -> Option:
     return Option(
-        way.place, way.market, way.price_all, way.rate * ratio, start_s, start_cost, refused_s, way
+        way.place,
+        way.market,
+        way.price_all,
+        way.rate * ratio,
+        start_s,
+        start_cost,
+        refused_s,
+        way,
+        again_s=way.start_s,
+        up=capacity.up,
+        up_s=capacity.since_s,
+        history=capacity.history,
     )

@@ -9,6 +9,7 @@ from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import DRAIN_S, LOST_S
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
+from tradewind.runs.ask import ask
 from tradewind.runs.money import after_draining, cap, countable, reserve, spent, used_s
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
@@ -175,8 +176,9 @@ def _running(
             budget = most - spent(state, seen)
             left = most - after_draining(state, seen, leg.request.way)
             ways = tuple(way for way in ways if reserve(way) <= left)
-        choice = policy(forecast.known(state, spec, seen, ways, now, budget))
-        if choice.option not in (0, None):
+        # A policy that fails is told of between legs; what works is not left because of it.
+        choice, trouble = ask(policy, forecast.known(state, spec, seen, ways, now, budget))
+        if choice.option not in (0, None) and not trouble:
             records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
     return records
 

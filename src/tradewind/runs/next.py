@@ -6,6 +6,7 @@ from tradewind.model.event import Ended, Event, LegRequested, Warned
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
+from tradewind.runs.ask import ask
 from tradewind.runs.fold import LASTING
 from tradewind.runs.leg import unwanted
 from tradewind.runs.money import cap, countable, exposed, hard_stop_s, reserve, spent, used_s
@@ -38,10 +39,11 @@ def after(
     usable, why = _usable(state, seen, ways)
     affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
     question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
-    choice = policy(question)
+    choice, trouble = ask(policy, question)
     chosen = None if choice.option is None else question.options[choice.option]
     announced = forecast.of_next(state, spec, seen, question, chosen, now)
     records: list[Event] = [announced] if announced else []
+    records += _loudly(state, trouble)
     if not usable:
         return [*records, Ended(outcome="failed", reason=f"nothing can be bought: {why}")]
     if not affordable:
@@ -60,6 +62,14 @@ def after(
         hard_stop_s=hard_stop_s(chosen.way, left, left_s, needed_s),
     )
     return [*records, LegRequested(request=request, reason=choice.reason)]
+
+
+def _loudly(state: RunState, trouble: str) -> list[Event]:
+    """Once for each leg that a policy has failed before."""
+    level = len(state.requests) + 1
+    if not trouble or state.warned.get("policy", 0) >= level:
+        return []
+    return [Warned(about="policy", level=level, reason=trouble)]
 
 
 def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:

@@ -50,6 +50,14 @@ class Refusal(Struct, frozen=True):
     at: int
 
 
+class Sight(Struct, frozen=True, gc=False):
+    """Of what can be had, at one moment."""
+
+    up: bool | None
+    """True: it was launched; False: refused, or taken; None: given back, and nobody looks."""
+    at_s: float
+
+
 class RunState(Struct):
     number: int = 0
     """Of the last commit."""
@@ -83,6 +91,12 @@ class RunState(Struct):
     """The commit that ended the last leg."""
     over_cause: str = ""
     tail: str = ""
+    at_s: float = 0.0
+    """When the last commit was written, by its writer's clock: good enough for beliefs about
+    capacity, and used for nothing else."""
+    submitted_s: float = 0.0
+    sights: dict[str, tuple[Sight, ...]] = {}
+    """What was seen of capacity lately, by market, type and place: the oldest first."""
     announced_late: bool = False
     announced_over: bool = False
     warned: dict[str, int] = {}
@@ -101,6 +115,7 @@ class RunState(Struct):
         new.refusals = self.refusals.copy()
         new.ratios = self.ratios.copy()
         new.warned = self.warned.copy()
+        new.sights = self.sights.copy()
         return new
 
     @property

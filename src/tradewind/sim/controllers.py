@@ -10,6 +10,7 @@ from typing import Any
 from tradewind.controller import Controller
 from tradewind.controller.purse import AskMonth
 from tradewind.errors import SourceFailed, TradewindError
+from tradewind.policy import careful, plain
 from tradewind.providers.base import (
     LaunchMachines,
     ListMachines,
@@ -69,7 +70,11 @@ class SimController:
         self._lives += 1
         self.name = f"controller{self.number + 1}.{self._lives}"
         self.controller = self._make(
-            self.name, ("cloud",), clock=lambda: world.now + skew, watch=lambda: world.now
+            self.name,
+            ("cloud",),
+            clock=lambda: world.now + skew,
+            watch=lambda: world.now,
+            policy=careful.choose if self._scenario.careful else plain.choose,
         )
         self.controller.asks_month = self._scenario.month is not None
 

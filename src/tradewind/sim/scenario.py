@@ -62,6 +62,8 @@ class Scenario(Struct, frozen=True):
     quiet_s: int
     """After this nothing goes wrong any more; in the end everything must be right."""
     chances: Chances
+    careful: bool
+    """Which policy: ours, which has the most to decide, or the plain one, which is quick."""
 
     @property
     def limited(self) -> bool:
@@ -142,6 +144,7 @@ def of(seed_rng: Random) -> Scenario:
             hardware=0.04 * level,
             stubborn=0.05 * level,
         ),
+        rng.random() < 0.25,
     )
 
 

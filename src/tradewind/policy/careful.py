@@ -1,0 +1,46 @@
+"""What real runs ask: our policy, with a margin for what a run does not know for certain.
+
+Speeds are estimates until they are measured, a lost machine is noticed late, and a budget may not
+allow what a deadline asks for. The margin is taken off the time that is left; where nothing makes
+even that, the deadline itself is what counts.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tradewind.policy import expected, plain, safety
+from tradewind.policy.base import Choice, Known
+
+
+def choose(known: Known) -> Choice:
+    safe = [option for option in known.options if safety.is_safe(option)]
+    if known.time_s is None or not safe:
+        return plain.choose(known)
+    work_s = min(known.work / option.rate for option in safe)
+    margin_s = known.doubt * work_s + known.notice_s
+    careful = replace(known, time_s=known.time_s - margin_s)
+    choice = expected.choose(careful)
+    if choice.option is not None and not _payable(known, choice.option):
+        return plain.choose(known)  # the cheapest that makes it for the money, else for the time
+    held = known.holding
+    if choice.option != held and not safety.affordable(careful, choice.option):
+        # The margin is gone. That is no reason to be late, nor to leave machines that make it.
+        if held is not None and safety.is_safe(known.options[held]) and _makes_it(known, held):
+            return Choice(held, "what is held makes the deadline, and nothing else does surely")
+        return safety.safest(known)
+    return choice
+
+
+def _payable(known: Known, choice: int) -> bool:
+    if known.budget is None:
+        return True
+    option = known.options[choice]
+    taken_s = option.start_s + known.work / option.rate
+    return taken_s / 3600 * option.price + option.start_cost <= known.budget
+
+
+def _makes_it(known: Known, choice: int) -> bool:
+    assert known.time_s is not None
+    option = known.options[choice]
+    return option.start_s + known.work / option.rate <= known.time_s

@@ -1,0 +1,58 @@
+"""Policies that fail, and what a run does then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.runs.builders import NOW, SPOT, WAY, a_beat, a_seen, running, state_of, submitted
+from tradewind.model.action import Record
+from tradewind.model.event import Event, LegRequested, Warned
+from tradewind.policy.base import Choice, Known
+from tradewind.runs.decide import decide
+
+
+def fails(known: Known) -> Choice:
+    raise ZeroDivisionError("by no slack")
+
+
+BROKEN: list[Callable[[Known], Any]] = [
+    fails,
+    lambda known: None,
+    lambda known: Choice(7, "the seventh of two"),
+    lambda known: Choice(-1, "the last"),
+    lambda known: Choice(True, "yes"),
+    lambda known: 0,
+]
+
+
+def recorded(state: Any, seen: Any, policy: Any) -> list[Event]:
+    found = decide(state, seen, state.spec.ways, NOW, policy)
+    return [action.event for action in found if isinstance(action, Record)]
+
+
+@pytest.mark.parametrize("policy", BROKEN)
+def test_on_demand_is_bought_instead_and_that_is_said(policy: Any) -> None:
+    state = state_of(submitted(ways=(SPOT, WAY), deadline_s=NOW + 36_000))
+    warned, asked = recorded(state, a_seen(), policy)
+    assert isinstance(warned, Warned)
+    assert (warned.about, warned.level) == ("policy", 1)
+    assert "cannot be used" in warned.reason
+    assert isinstance(asked, LegRequested)
+    assert asked.request.way == WAY
+    assert "cannot be used" in asked.reason
+    again = state_of(submitted(ways=(SPOT, WAY), deadline_s=NOW + 36_000), warned)
+    assert len(recorded(again, a_seen(), policy)) == 1
+
+
+def test_where_there_is_only_spot_the_plain_rule_chooses() -> None:
+    _, asked = recorded(state_of(submitted(ways=(SPOT,))), a_seen(), fails)
+    assert isinstance(asked, LegRequested)
+
+
+def test_machines_that_work_are_not_left_for_a_policy_that_fails() -> None:
+    state = running(way=SPOT, ways=(SPOT, WAY), deadline_s=NOW + 36_000)
+    seen = a_seen(beats=(a_beat(rate=1.0, step=10.0),), ago_s=10_000.0)
+    assert not any(e.__class__.__name__ == "LegDraining" for e in recorded(state, seen, fails))
