@@ -253,6 +253,7 @@ class LocalProvider:
         which the next to list will find; a living machine that is said to have ended none would."""
         folder = self._folder(rental)
         if folder.ended.exists():
+            processes.kill_all(folder.path)  # its host has said so, and is about to leave
             return
         while True:
             host = read(folder.host, Host)
