@@ -16,7 +16,8 @@ from tests.runs.builders import (
     state_of,
     submitted,
 )
-from tests.runs.test_decide import events, one, over
+from tests.runs.test_decide import answer, events, one, over
+from tradewind.model.action import Terminate
 from tradewind.model.event import (
     Ended,
     Event,
@@ -130,6 +131,20 @@ def test_with_too_little_time_left_it_ends(seconds: int) -> None:
     event = one(running(over(), ended(seconds), max_duration_s=600), a_seen(ago_s=1000.0))
     assert isinstance(event, Ended)
     assert event.outcome == "too_long"
+
+
+def test_one_that_is_to_end_counts_as_up_until_its_provider_says_when_it_ended() -> None:
+    event = one(running(over(), max_duration_s=600), a_seen(ago_s=1000.0, clock_s=CLOUD_S + 400))
+    assert isinstance(event, LegRequested)
+    assert event.request.hard_stop_s == 200 + 240 + 60 + 30
+
+
+def test_nothing_is_bought_while_the_last_leg_may_have_taken_all_the_time() -> None:
+    state = running(over("too_long"), max_duration_s=600)
+    (doing,) = answer(state, a_seen(ago_s=1000.0, clock_s=CLOUD_S + 600))
+    assert isinstance(doing, Terminate)
+    then = running(over("too_long"), ended(600), max_duration_s=600)
+    assert isinstance(one(then, a_seen(ago_s=1000.0, clock_s=CLOUD_S + 605)), Ended)
 
 
 def test_a_leg_is_drained_when_its_time_is_up() -> None:

@@ -34,7 +34,9 @@ def after(
     if (most is not None or limited) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
     left = None if most is None else most - exposed(state, seen)
-    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen)
+    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen, at_most=True)
+    if left_s is not None and left_s < _LEAST_S:
+        return []  # the last machines are to end; when they have, it is known what is left
     usable, why = _usable(state, seen, ways)
     affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
     question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
