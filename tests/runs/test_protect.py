@@ -202,3 +202,4 @@ def test_one_busy_machine_of_a_gang_is_enough() -> None:
     state = running(way=replace(WAY, nodes=2), idle_s=600, idle_stop=True)
     beats = (a_beat(idle_s=900.0), a_beat("m2", idle_s=0.0))
     assert events(state, a_seen(beats=beats)) == []
+    assert events(state, a_seen(beats=beats[:1])) == []  # nobody knows what the other does

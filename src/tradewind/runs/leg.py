@@ -178,7 +178,8 @@ def _running(
             why = f"the provider will take machine {beat.machine_id}"
             return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
     idle_s = min((beat.idle_s for beat in beats), default=0.0)
-    if spec.idle_stop and spec.idle_s is not None and idle_s >= spec.idle_s:
+    seen_all = len(beats) == len(leg.machines)  # one of which nothing is known may be at work
+    if spec.idle_stop and spec.idle_s is not None and seen_all and idle_s >= spec.idle_s:
         why = (
             f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
         )
