@@ -128,7 +128,7 @@ class Purse:
                 self._refresh()
                 self._read_s = now
             else:
-                self._again(self._touched | {step.run_id})
+                self._again(self._touched | ({step.run_id} if step.buying else set()))
             if step.buying:  # else whoever is buying may still be about to record it
                 self._touched = {step.run_id}
             mine = {
