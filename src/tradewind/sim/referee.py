@@ -161,7 +161,7 @@ class Referee:
         if spec.hard and spec.deadline_s is not None and now > spec.deadline_s + late_s:
             raise Violation(f"leg {request.leg} is asked for past a hard deadline")
         most_s = spec.max_duration_s
-        if most_s is not None and self._up_s(run_id) > most_s + ORPHAN_S:
+        if most_s is not None and self._up_s(run_id) > most_s + STALL_S:
             raise Violation(
                 f"leg {request.leg} is asked for, and its machines were up for {most_s} s"
             )
