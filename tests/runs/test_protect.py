@@ -19,12 +19,14 @@ from tests.runs.builders import (
 from tests.runs.test_decide import answer, events, one, over
 from tradewind.model.action import Terminate
 from tradewind.model.event import (
+    Closed,
     Ended,
     Event,
     LegDraining,
     LegOver,
     LegRequested,
     MachineEnded,
+    Resumed,
     Warned,
 )
 from tradewind.runs import RunState
@@ -145,6 +147,14 @@ def test_nothing_is_bought_while_the_last_leg_may_have_taken_all_the_time() -> N
     assert isinstance(doing, Terminate)
     then = running(over("too_long"), ended(600), max_duration_s=600)
     assert isinstance(one(then, a_seen(ago_s=1000.0, clock_s=CLOUD_S + 605)), Ended)
+
+
+def test_a_run_that_took_too_long_has_its_time_anew_when_it_is_resumed() -> None:
+    end = (Ended(outcome="too_long", reason="r"), Closed(reason="r"), Resumed(reason="r"))
+    state = running(over("too_long"), ended(600), *end, max_duration_s=600)
+    event = one(state, a_seen(ago_s=1000.0))
+    assert isinstance(event, LegRequested)
+    assert event.request.hard_stop_s == 600 + 240 + 60 + 30
 
 
 def test_a_leg_is_drained_when_its_time_is_up() -> None:

@@ -177,6 +177,7 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
         deadline_s=state.spec.deadline_s if event.deadline_s is None else event.deadline_s,
     )
     state.life += 1
+    state.first_leg = len(state.requests) + 1
     state.outcome = state.cancelled = ""
     state.failures = state.barren = state.troubles = 0
     state.refusals = {}  # its user may have raised a quota
