@@ -6,7 +6,7 @@ from tradewind.model.event import Ended, Event, LegRequested, Warned
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
-from tradewind.runs.fold import LASTING
+from tradewind.runs.fold import ENDED_EARLY, LASTING
 from tradewind.runs.leg import unwanted
 from tradewind.runs.money import cap, countable, exposed, hard_stop_s, reserve, spent, used_s
 from tradewind.runs.seen import Seen
@@ -34,7 +34,9 @@ def after(
     if (most is not None or limited) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
     left = None if most is None else most - exposed(state, seen)
-    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen)
+    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen, at_most=True)
+    if left_s is not None and left_s < _LEAST_S:
+        return []  # the last machines are to end; when they have, it is known what is left
     usable, why = _usable(state, seen, ways)
     affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
     question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
@@ -46,7 +48,9 @@ def after(
         return [*records, Ended(outcome="failed", reason=f"nothing can be bought: {why}")]
     if not affordable:
         return [*records, *_poor(state, spec, seen, usable)]
-    if seen.known_s(state.over_at) < _wait_s(state.barren):
+    # A first spot machine that has ended early is replaced at once, as one that was taken.
+    barren = state.barren - (state.over_cause == ENDED_EARLY)
+    if seen.known_s(state.over_at) < _wait_s(barren):
         return records
     if chosen is None or chosen.way is None:
         return records

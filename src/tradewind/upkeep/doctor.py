@@ -111,7 +111,8 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
     from tradewind import runs_store
 
     read = set(sight.states) | {name for name, _ in sight.troubles}
-    newest = [name for name in runs_store.run_ids(store)[-_NEWEST:] if name not in read]
+    ids = runs_store.by_age(runs_store.run_ids(store))
+    newest = [name for name in ids[-_NEWEST:] if name not in read]
     _, troubles = runs_store.load_all(store, newest)
     for name, error in [*sight.troubles, *troubles]:
         yield Finding(
