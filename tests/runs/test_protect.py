@@ -53,7 +53,8 @@ def test_a_run_whose_project_is_poor_waits_and_says_so_once_a_month() -> None:
     event = one(waits, a_seen(month=a_month(cap=USD)))
     assert isinstance(event, Warned)
     assert event.about == "waiting"
-    assert "$1.00 left" in event.reason
+    assert "$1.00 left; $1." in event.reason
+    assert event.reason.endswith("must be free for the next machines")
     told = state_of(submitted(), event)
     assert events(told, a_seen(month=a_month(cap=USD))) == []
     again = one(told, a_seen(month=a_month(cap=USD, number=202612)))
@@ -130,6 +131,14 @@ def test_with_too_little_time_left_it_ends(seconds: int) -> None:
     event = one(running(over(), ended(seconds), max_duration_s=600), a_seen(ago_s=1000.0))
     assert isinstance(event, Ended)
     assert event.outcome == "too_long"
+
+
+def test_one_that_was_never_up_is_not_said_to_have_been() -> None:
+    event = one(state_of(submitted(max_duration_s=8)), a_seen())
+    assert isinstance(event, Ended)
+    assert (
+        event.reason == "its machines were up for 0s of the 8s they may be; 1m must be left to buy"
+    )
 
 
 def test_a_leg_is_drained_when_its_time_is_up() -> None:
