@@ -84,7 +84,7 @@ def _timeline(legs: list[dict[str, Any]]) -> None:
     from tradewind import clock
 
     start, now = legs[0]["from"], clock.now()
-    # What goes on lasts until now; at least until it began, where another computer's clock is ahead.
+    # What goes on lasts until now, or until it began where another computer's clock is ahead.
     end = max(leg["to"] or max(leg["up"] or leg["from"], now) for leg in legs)
     span = max((end - start).total_seconds(), 1.0)
 
