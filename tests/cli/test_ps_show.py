@@ -41,9 +41,9 @@ def test_what_goes_on_is_drawn_until_now(cli: Cli, tmp_path: Path) -> None:
     url = str(tmp_path / "store")
     store = stores.open(url)
     store.create(places.live(RUN), b"{}")
-    asked: list[Event] = [submitted(), requested(), found(a_machine())]
-    for number, (ago_m, events) in enumerate([(60, asked), (45, [up()])], 1):
-        at = AT - timedelta(minutes=ago_m)
-        journal.append(store, RUN, number, writer="w", at=at, events=events)
+    at: dict[int, list[Event]] = {60: [submitted(), requested(), found(a_machine())], 45: [up()]}
+    for number, (ago_m, events) in enumerate(at.items(), 1):
+        moment = AT - timedelta(minutes=ago_m)
+        journal.append(store, RUN, number, writer="w", at=moment, events=events)
     shown = cli("show", RUN, "--store", url).out
     assert f" {'.' * 12}{'#' * 36} " in shown
