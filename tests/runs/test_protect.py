@@ -133,13 +133,6 @@ def test_with_too_little_time_left_it_ends(seconds: int) -> None:
     assert event.outcome == "too_long"
 
 
-def test_nothing_is_bought_after_a_leg_whose_time_was_up() -> None:
-    """Though its provider has not said yet when the machine ended, and it does not count."""
-    event = one(running(over("too_long"), max_duration_s=600), a_seen(ago_s=1000.0))
-    assert isinstance(event, Ended)
-    assert event.outcome == "too_long"
-
-
 def test_one_that_was_never_up_is_not_said_to_have_been() -> None:
     event = one(state_of(submitted(max_duration_s=8)), a_seen())
     assert isinstance(event, Ended)

@@ -73,9 +73,6 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
             f"its machines were up for {up} of the {most} they may be; {least} must be left to buy"
         )
         return Ended(outcome="too_long", reason=why)
-    if state.over_cause == "too_long":
-        # Its provider may not have said yet when the machine ended: to count it would come to less.
-        return Ended(outcome="too_long", reason="its last leg was stopped for that")
     if state.over_cause == "idle":
         return Ended(outcome="idle", reason="the job did nothing, and was to be stopped then")
     if state.failures >= spec.tries:
