@@ -476,16 +476,6 @@ def test_a_run_that_was_stopped_goes_on() -> None:
     assert state.saved == 500.0
 
 
-def test_a_run_is_given_more_time() -> None:
-    """Without it, one that was up for as long as it may be ends again at once."""
-    world = World()
-    controller = stopped(world)
-    more = {"budget": None, "deadline_s": None, "max_duration_s": 7200}
-    assert world.run(controller.resume("run-1", "more", **more))
-    world.whole_pass(controller)
-    assert controller.memory.runs["run-1"].state.spec.max_duration_s == 7200
-
-
 def test_a_late_forgetting_does_not_touch_a_resumed_run() -> None:
     """Decided while the run was closed, done after it was resumed."""
     world = World()

@@ -139,19 +139,10 @@ class Run:
         orders.stop(self.store, self.id)
         return self.wait(timeout) if timeout != 0 else self.refresh().outcome
 
-    def resume(
-        self,
-        *,
-        budget: int | None = None,
-        within_s: float | None = None,
-        max_duration_s: int | None = None,
-    ) -> Run:
+    def resume(self, *, budget: int | None = None, within_s: float | None = None) -> Run:
         """Lets a run that ended badly go on; `wait` or `detach` looks after it. `budget` is for
-        everything since it began, in micro-dollars, and so is `max_duration_s`; `within_s` a new
-        deadline, from now."""
-        orders.resume(
-            self.store, self.id, budget=budget, within_s=within_s, max_duration_s=max_duration_s
-        )
+        everything since it began, in micro-dollars; `within_s` a new deadline, from now."""
+        orders.resume(self.store, self.id, budget=budget, within_s=within_s)
         return self.refresh()
 
     def detach(self) -> Path:

@@ -31,27 +31,16 @@ def stop(store: Store, run_id: str, reason: str = "its user asked for it") -> bo
 
 
 def resume(
-    store: Store,
-    run_id: str,
-    *,
-    budget: int | None = None,
-    within_s: float | None = None,
-    max_duration_s: int | None = None,
+    store: Store, run_id: str, *, budget: int | None = None, within_s: float | None = None
 ) -> None:
     """InvalidValue: it is not over, or there is nothing to go on with. `budget` is for everything
-    since it began, in micro-dollars, and so is `max_duration_s`; `within_s` from now."""
+    since it began, in micro-dollars; `within_s` from now."""
     from tradewind.api import fleet
     from tradewind.controller.drive import performer
 
     until = None if within_s is None else clock.now().timestamp() + within_s
     controller = fleet.loop(store).controller
-    resuming = controller.resume(
-        run_id,
-        "its user asked for it",
-        budget=budget,
-        deadline_s=until,
-        max_duration_s=max_duration_s,
-    )
+    resuming = controller.resume(run_id, "its user asked for it", budget=budget, deadline_s=until)
     if steps.run(resuming, performer(store, {})):
         return
     state = runs_store.load(store, run_id).state

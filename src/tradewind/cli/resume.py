@@ -11,7 +11,6 @@ from tradewind.cli import render
 @click.argument("run")
 @click.option("--budget", metavar="MONEY", help="A new one, for all that it costs since it began.")
 @click.option("--deadline", metavar="TIME", help="A new one, from now: 12h, 3d.")
-@click.option("--max-duration", metavar="TIME", help="A new one, for all machines since it began.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--detach", is_flag=True, help="Leave it to a process in the background.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
@@ -19,7 +18,6 @@ def command(
     run: str,
     budget: str | None,
     deadline: str | None,
-    max_duration: str | None,
     store_url: str | None,
     detach: bool,
     as_json: bool,
@@ -35,10 +33,7 @@ def command(
     run_id = runs_store.named(opened, run)
     money = None if budget is None else parse_money(budget)
     within_s = None if deadline is None else parse_duration(deadline)
-    most_s = None if max_duration is None else parse_duration(max_duration)
-    if most_s == 0:
-        raise click.UsageError("--max-duration is more than nought")
-    orders.resume(opened, run_id, budget=money, within_s=within_s, max_duration_s=most_s)
+    orders.resume(opened, run_id, budget=money, within_s=within_s)
     outcome = None
     if detach:
         follow.leave(opened, run_id, quiet=as_json)

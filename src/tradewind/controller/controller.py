@@ -102,20 +102,12 @@ class Controller:
         return False
 
     def resume(
-        self,
-        run_id: str,
-        reason: str,
-        *,
-        budget: int | None,
-        deadline_s: float | None,
-        max_duration_s: int | None = None,
+        self, run_id: str, reason: str, *, budget: int | None, deadline_s: float | None
     ) -> Steps[bool]:
         """False: it is not over, or has succeeded, or never was."""
         memory = RunMemory(run_id, self._watch())
         yield from self._read(memory)
-        event = Resumed(
-            reason=reason, budget=budget, deadline_s=deadline_s, max_duration_s=max_duration_s
-        )
+        event = Resumed(reason=reason, budget=budget, deadline_s=deadline_s)
         while memory.state.phase == "closed" and memory.state.outcome not in _NO_RETURN:
             yield Create(places.live(run_id, memory.state.life + 1), b"{}")
             if (yield from self._record(memory, [event])):

@@ -155,8 +155,6 @@ class Resumed(_Event, frozen=True, kw_only=True, tag="resumed"):
     """A new one, for everything since the run began; None: as it was."""
     deadline_s: float | None = None
     """A new one; None: as it was."""
-    max_duration_s: int | None = None
-    """A new one, for all of its machines since the run began; None: as it was."""
 
 
 Event = (

@@ -173,7 +173,6 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
         state.spec,
         budget=state.spec.budget if event.budget is None else event.budget,
         deadline_s=state.spec.deadline_s if event.deadline_s is None else event.deadline_s,
-        max_duration_s=event.max_duration_s or state.spec.max_duration_s,
     )
     state.life += 1
     state.outcome = state.cancelled = ""
