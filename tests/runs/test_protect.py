@@ -56,7 +56,8 @@ def test_a_run_whose_project_is_poor_waits_and_says_so_once_a_month() -> None:
     event = one(waits, a_seen(month=a_month(cap=USD)))
     assert isinstance(event, Warned)
     assert event.about == "waiting"
-    assert "$1.00 left" in event.reason
+    assert "$1.00 left; $1." in event.reason
+    assert event.reason.endswith("must be free for the next machines")
     told = state_of(submitted(), event)
     assert events(told, a_seen(month=a_month(cap=USD))) == []
     again = one(told, a_seen(month=a_month(cap=USD, number=202612)))
@@ -155,6 +156,14 @@ def test_a_run_that_took_too_long_has_its_time_anew_when_it_is_resumed() -> None
     event = one(state, a_seen(ago_s=1000.0))
     assert isinstance(event, LegRequested)
     assert event.request.hard_stop_s == 600 + 240 + 60 + 30
+
+
+def test_one_that_was_never_up_is_not_said_to_have_been() -> None:
+    event = one(state_of(submitted(max_duration_s=8)), a_seen())
+    assert isinstance(event, Ended)
+    assert (
+        event.reason == "its machines were up for 0s of the 8s they may be; 1m must be left to buy"
+    )
 
 
 def test_a_leg_is_drained_when_its_time_is_up() -> None:

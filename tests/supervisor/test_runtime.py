@@ -160,7 +160,9 @@ def test_a_drained_job_saves_and_exits(launch: Launch) -> None:
     machine.run.record(DRAIN)
     told = machine.does("stopped")
     assert (told.exit_code, told.failures, told.reason) == (3, 0, "there is a better way")
-    assert "saved\n" in machine.log()
+    assert "saved\ntradewind: the job has ended, after it was asked to save (exit code 3)\n" in (
+        machine.log()
+    )
     assert (machine.folder / "save").exists()
 
 

@@ -71,8 +71,12 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
     if asked:
         return Ended(outcome=asked[0], reason=asked[1])
     if spec.max_duration_s and spec.max_duration_s - used_s(state, seen) < _LEAST_S:
-        most = format_hours(spec.max_duration_s / 3600)
-        return Ended(outcome="too_long", reason=f"its machines were up for the {most} they may be")
+        most, up = (format_hours(s / 3600) for s in (spec.max_duration_s, used_s(state, seen)))
+        least = format_hours(_LEAST_S / 3600)
+        why = (
+            f"its machines were up for {up} of the {most} they may be; {least} must be left to buy"
+        )
+        return Ended(outcome="too_long", reason=why)
     if state.over_cause == "idle":
         return Ended(outcome="idle", reason="the job did nothing, and was to be stopped then")
     if state.failures >= spec.tries:
@@ -113,7 +117,10 @@ def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> l
             return []  # by and by it becomes sure what the rest has cost
         if state.warned.get("waiting", 0) >= month.number:
             return []
-        why = f"nothing is bought for now: its project's month: {month.words}"
+        why = (
+            f"nothing is bought for now: its project's month: {month.words};"
+            f" {format_money(least, digits=2)} must be free for the next machines"
+        )
         return [Warned(about="waiting", level=month.number, reason=why)]
     why = (
         f"{format_money(sure, digits=2)} of {format_money(spec.budget, digits=2)} are spent, and"

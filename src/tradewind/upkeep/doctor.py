@@ -128,7 +128,7 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
 def _attended(store: Store, sight: Survey) -> Finding:
     """By the age of the sign that a controller renews, or of what a tick here has remembered."""
     live = [n for n in sight.live if n in sight.states and sight.states[n].phase]
-    many = f"{len(live)} run{'s' if len(live) != 1 else ''}"
+    many, them = (f"{len(live)} runs", "them") if len(live) != 1 else ("1 run", "it")
     if not live:
         return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})
     ago = min(
@@ -139,13 +139,13 @@ def _attended(store: Store, sight: Survey) -> Finding:
         return Finding(
             about="runs",
             level=OK,
-            what=f"{many} going on, and somebody looks after them",
+            what=f"{many} going on, and somebody looks after {them}",
             measured=measured,
         )
     return Finding(
         about="runs",
         level=WARNING,
-        what=f"{many} going on, and nobody looks after them: {_some(live)}",
+        what=f"{many} going on, and nobody looks after {them}: {_some(live)}",
         why="interruptions are not made good, and what has ended is not given back until it is"
         " seen; each machine still stops at its own hard stop",
         todo="tradewind watch, or tradewind tick from cron",
