@@ -25,7 +25,7 @@ demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: $(READY)
-	$(BIN)/pytest -m 'not system'
+	$(BIN)/pytest -m 'not system' -n 2 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .

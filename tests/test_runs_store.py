@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 
+import tradewind
 from tests.ledger.making import HOUR_S, NOON_S, events_of
 from tests.runs.builders import AT, WAY
 from tradewind import journal, runs_store
 from tradewind.bench.slow import Slow
 from tradewind.errors import BadFile, NotFound
+from tradewind.model import places
 from tradewind.store import Store
 from tradewind.store.local import LocalStore
 from tradewind.store.memory import MemoryStore
+from tradewind.upkeep.sweep import unsubmitted
 
 
 def put(store: Store, run_id: str) -> None:
@@ -97,3 +100,20 @@ def test_a_run_is_found_by_the_beginning_of_its_id(name: str, meant: str) -> Non
 def test_a_run_that_is_not_there(ids: list[str], name: str, words: str) -> None:
     with pytest.raises(NotFound, match=words):
         runs_store.find(ids, name)
+
+
+def test_by_age_whatever_their_names(store: Store) -> None:
+    old, new = "zebra-019000000000-abcdef", "ant-019100000000-abcdef"
+    put(store, old)
+    put(store, new)
+    assert runs_store.run_ids(store) == [new, old]
+    assert runs_store.by_age(runs_store.run_ids(store)) == [old, new]
+    assert [run.id for run in tradewind.runs(store)] == [old, new]
+
+
+def test_only_the_newest_are_asked_whether_they_were_submitted() -> None:
+    store = MemoryStore()
+    old, new = "zebra-019000000000-abcdef", "ant-019000000001-abcdef"
+    for name in (old, new):
+        store.create(places.bundle(name), b"x")
+    assert unsubmitted(store, most=1) == [new]

@@ -65,13 +65,13 @@ def find(ids: Sequence[str], name: str) -> str:
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     else:
-        hint = f"the newest is {max(ids, key=_born)}" if ids else "there are no runs in this store"
+        hint = f"the newest is {by_age(ids)[-1]}" if ids else "there are no runs in this store"
     raise NotFound(f"there is no run {name!r}", hint=hint, choices=close)
 
 
-def _born(run_id: str) -> str:
-    """What sorts ids by when they were given: `<name>-<time>-<chance>`."""
-    return "-".join(run_id.rsplit("-", 2)[-2:])
+def by_age(ids: Iterable[str]) -> list[str]:
+    """The oldest first, whatever their names: `<name>-<time>-<chance>`."""
+    return sorted(ids, key=lambda run_id: run_id.rsplit("-", 2)[-2:])
 
 
 def named(store: Store, name: str) -> str:

@@ -81,9 +81,12 @@ def usd(micros: int) -> float:
 
 
 def format_money(micros: int, *, digits: int | None = None) -> str:
-    """`$2,000.00`, `$0.000164`; at least cents. With `digits`, that many decimals."""
+    """`$2,000.00`, `$0.000164`; at least cents. With `digits`, that many decimals, but never a
+    nought for what is more: `$0.0036`."""
     sign, micros = ("-", -micros) if micros < 0 else ("", micros)
     if digits is not None:
+        if 0 < micros < MICROS_PER_DOLLAR // 10**digits:
+            digits = 7 - len(str(micros)) + (micros >= 10)  # two that count
         return f"{sign}${Decimal(micros) / MICROS_PER_DOLLAR:,.{digits}f}"
     whole, fraction = divmod(micros, MICROS_PER_DOLLAR)
     decimals = f"{fraction:06d}".rstrip("0").ljust(2, "0")

@@ -90,7 +90,7 @@ def test_a_job_that_fails_is_no_exception(home: Path, tmp_path: Path) -> None:
     ("what", "words"),
     [
         ("nowhere.yaml", "no file nowhere.yaml"),
-        (7, "int cannot be run"),
+        (7, "int is nothing that can be run"),
     ],
 )
 def test_what_cannot_be_run(home: Path, what: object, words: str) -> None:
@@ -118,3 +118,12 @@ def test_runs_is_a_package_and_a_function() -> None:
     assert callable(fold)
     signature = inspect.signature(tradewind.runs.__call__)  # type: ignore[operator]
     assert "live" in signature.parameters
+
+
+def test_more_machines_than_the_plan_has_are_predicted_to_cost_more(tmp_path: Path) -> None:
+    from tradewind.api import submit
+
+    wanted = submit.wanted(job(tmp_path / "job"))
+    one, three = (submit.spec_of(wanted, local=True, nodes=nodes) for nodes in (1, 3))
+    assert one.predicted_cost
+    assert three.predicted_cost == 3 * one.predicted_cost

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from msgspec import json
@@ -33,3 +34,16 @@ def test_how_far_it_is_now(cli: Cli, tmp_path: Path) -> None:
     assert "now      leg 1 · working · step 1,800 of 3,600 · 1/s · done in 30m" in shown
     store.replace(places.heartbeat(RUN, "m1"), b"not a heartbeat")
     assert cli("ps", "--store", url, "--json").json["runs"][0]["step"] == 0
+
+
+def test_what_goes_on_is_drawn_until_now(cli: Cli, tmp_path: Path) -> None:
+    """And not until the last event, which may be hours ago."""
+    url = str(tmp_path / "store")
+    store = stores.open(url)
+    store.create(places.live(RUN), b"{}")
+    at: dict[int, list[Event]] = {60: [submitted(), requested(), found(a_machine())], 45: [up()]}
+    for number, (ago_m, events) in enumerate(at.items(), 1):
+        moment = AT - timedelta(minutes=ago_m)
+        journal.append(store, RUN, number, writer="w", at=moment, events=events)
+    shown = cli("show", RUN, "--store", url).out
+    assert f" {'.' * 12}{'#' * 36} " in shown

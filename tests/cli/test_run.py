@@ -177,6 +177,7 @@ def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
         ("run {work} --local --trace nowhere.csv --yes", "no file nowhere.csv", 3),
         ("run {work} --local", "add --yes", 2),
         ("run {work} --local --yes --tag x", "NAME=VALUE", 2),
+        ("run {work} --local --yes --tag x=1 --tag x=2", "--tag x is there twice", 2),
         ("show nothing", "no run 'nothing'", 3),
         ("logs nothing", "no run 'nothing'", 3),
         ("stop nothing", "no run 'nothing'", 3),

@@ -63,6 +63,23 @@ def test_a_memory_that_cannot_be_trusted_is_none(tmp_path: Path, spoil: str) -> 
     assert not persist.load(path, url, now).runs
 
 
+def test_a_pass_is_done_though_its_memory_cannot_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "controllers").write_bytes(b"a file where a folder should be")
+    loop = Loop(MemoryStore(), {}, tmp_path, pass_s=0.01)
+    assert loop.tick() == []
+    assert loop.unkept is not None
+    told: list[str] = []
+    turns = iter(range(1))
+    loop.watch(
+        lambda: next(turns, None) is not None,
+        tell=lambda troubles: told.extend(error.message for _, error in troubles),
+    )
+    assert told == [loop.unkept.message]
+    (tmp_path / "controllers").unlink()
+    assert loop.tick() == []
+    assert loop.unkept is None
+
+
 def loops(tmp_path: Path, store: MemoryStore, many: int, pass_s: float = 0.01) -> list[Loop]:
     return [Loop(store, {}, tmp_path / str(n), pass_s=pass_s) for n in range(many)]
 

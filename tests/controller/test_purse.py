@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -16,17 +17,24 @@ from tests.runs.builders import (
     a_request,
 )
 from tradewind import clock, journal
+from tradewind.controller.drive import performer
 from tradewind.controller.purse import AskMonth, Purse
 from tradewind.errors import NoAccess, SourceFailed
 from tradewind.ledger.budgets import Budget, Budgets
 from tradewind.model import places
 from tradewind.model.event import (
+    Closed,
+    Ended,
     Event,
+    LegOver,
     LegRequested,
     MachineEnded,
     MachinesFound,
+    Resumed,
     Submitted,
 )
+from tradewind.model.run import Listing, Machine, Request
+from tradewind.providers.base import LaunchMachines
 from tradewind.store.memory import MemoryStore
 
 USD = 10**6
@@ -41,8 +49,8 @@ def recorded(store: MemoryStore, run_id: str, *events: Event) -> None:
         assert journal.append(store, run_id, number, writer="w1", at=AT, events=(event,))
 
 
-def asked(run_id: str, hard_stop_s: int = 3600) -> LegRequested:
-    request = a_request(run_id=run_id, hard_stop_s=hard_stop_s, way=WAY)
+def asked(run_id: str, hard_stop_s: int = 3600, leg: int = 1) -> LegRequested:
+    request = a_request(leg, run_id=run_id, hard_stop_s=hard_stop_s, way=WAY)
     return LegRequested(request=request, reason="r")
 
 
@@ -135,6 +143,74 @@ def test_runs_of_one_controller_buy_one_after_another() -> None:
     shared.done()
     other.join()
     assert eventually(lambda: found) == [12 * USD]
+
+
+def test_who_makes_a_purchase_holds_up_nobody_else() -> None:
+    """It is recorded by then, and a cloud may take minutes."""
+    store = MemoryStore()
+    for run_id in ("one", "two"):
+        recorded(store, run_id, submitted(run_id))
+    shared = purse(store)
+    found: list[int | None] = []
+
+    class Slow:
+        def list_machines(self) -> Listing:
+            return Listing(at_s=0, machines=())
+
+        def launch(self, request: Request, after: int) -> Sequence[Machine]:
+            other = threading.Thread(target=lambda: found.append(cap(shared, "two")), daemon=True)
+            other.start()
+            other.join(30.0)
+            return ()
+
+        def terminate(self, machine_ids: Sequence[str]) -> None:
+            pass
+
+    perform = performer(store, {"cloud": Slow()}, shared)
+    perform(AskMonth("one", NLP, True))
+    bought = asked("one", hard_stop_s=8000)
+    recorded(store, "one", bought)
+    perform(LaunchMachines(bought.request, 2))
+    assert found == [12 * USD]
+    shared.done()
+
+
+def test_a_purchase_counts_though_somebody_else_has_asked_in_between() -> None:
+    """Who does not buy reads a buyer's journal before that has recorded anything."""
+    store = MemoryStore()
+    for run_id in ("one", "two", "three"):
+        recorded(store, run_id, submitted(run_id))
+    shared = purse(store)
+    assert cap(shared) == 20 * USD
+    buyer = threading.Thread(target=lambda: shared.month(AskMonth("one", NLP, True)))
+    buyer.start()
+    buyer.join()
+    assert cap(shared, "two", buying=False) == 20 * USD
+    recorded(store, "one", asked("one", hard_stop_s=8000))
+    shared._buying.release()  # as the buyer's `done` does, on its thread
+    assert cap(shared, "three") == 12 * USD
+
+
+def test_a_run_that_is_over_is_kept_by_what_it_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And by that alone: a controller that watches for months has seen many."""
+    monkeypatch.setenv("TRADEWIND_NOW", "2026-11-15T12:00:00Z")
+    store = MemoryStore()
+    found, ended = machine("other", 5000)
+    done = (
+        LegOver(leg=1, cause="cancelled", reason="r"),
+        Ended(outcome="cancelled", reason="r"),
+        Closed(reason="r"),
+    )
+    recorded(store, "other", submitted("other"), asked("other"), found, ended, *done)
+    store.delete(places.live("other"))
+    one = purse(store)
+    assert cap(one) == 15 * USD
+    assert one._runs["other"].commits == []
+    # Resumed, it is read from the beginning again.
+    store.create(places.live("other", 2), b"{}")
+    recorded(store, "other", Resumed(reason="r"), asked("other", leg=2, hard_stop_s=8000))
+    one._read_s = None
+    assert cap(one) == 7 * USD
 
 
 def test_a_file_that_cannot_be_read_allows_nothing_and_says_so() -> None:

@@ -339,6 +339,43 @@ def test_a_machine_that_ended(way: Way, cause: str) -> None:
     assert (event.cause, event.step, event.saved) == (cause, 90.0, 70.0)
 
 
+@pytest.mark.parametrize(
+    ("life_s", "beat", "cause"),
+    [
+        (30, None, "ended_early"),
+        (30, a_beat(), "ended_early"),
+        (30, a_beat(notice=True), "interrupted"),
+        (30, a_beat(saved=1.0), "interrupted"),
+        (600, a_beat(), "interrupted"),
+    ],
+)
+def test_a_spot_machine_that_ends_before_it_should_be_up(
+    life_s: int, beat: Heartbeat | None, cause: str
+) -> None:
+    gone = MachineEnded(machine=a_machine(ended_s=CLOUD_S + life_s), reason="its provider says so")
+    event = one(booting(gone, way=SPOT), a_seen(beats=(beat,) if beat else ()))
+    assert isinstance(event, LegOver)
+    assert event.cause == cause
+
+
+def test_spot_machines_that_end_by_themselves_are_not_bought_for_ever() -> None:
+    """The first may have been taken, and is replaced at once; then the pauses grow."""
+    ways = [replace(SPOT, zone=f"r1-{zone}") for zone in range(MOST_TROUBLES)]
+    tried: list[Event] = [submitted(ways=tuple(ways))]
+    pauses = (0.0, 0.0, 15.0, 30.0, 60.0, 120.0, 240.0, 300.0)
+    for leg, (way, pause_s) in enumerate(zip(ways, pauses, strict=True), 1):
+        state = state_of(*tried)
+        assert not pause_s or answer(state, a_seen(ago_s=pause_s - 0.1)) == []
+        assert isinstance(one(state, a_seen(ago_s=pause_s)), LegRequested)
+        tried += [requested(leg, way), found(a_machine(f"m{leg}", leg=leg))]
+        gone = a_machine(f"m{leg}", leg=leg, ended_s=CLOUD_S + 5)
+        tried.append(MachineEnded(machine=gone, reason="its provider says so"))
+        tried.append(one(state_of(*tried), a_seen()))
+    event = one(state_of(*tried), a_seen(ago_s=600.0))
+    assert isinstance(event, Ended)
+    assert event.outcome == "failed"
+
+
 def test_an_interrupted_run_goes_on_elsewhere() -> None:
     state = running(over("interrupted", saved=600.0), way=SPOT, ways=(SPOT, WAY))
     assert state.troubles == 0

@@ -16,14 +16,17 @@ from tests.runs.builders import (
     state_of,
     submitted,
 )
-from tests.runs.test_decide import events, one, over
+from tests.runs.test_decide import answer, events, one, over
+from tradewind.model.action import Terminate
 from tradewind.model.event import (
+    Closed,
     Ended,
     Event,
     LegDraining,
     LegOver,
     LegRequested,
     MachineEnded,
+    Resumed,
     Warned,
 )
 from tradewind.runs import RunState
@@ -53,7 +56,8 @@ def test_a_run_whose_project_is_poor_waits_and_says_so_once_a_month() -> None:
     event = one(waits, a_seen(month=a_month(cap=USD)))
     assert isinstance(event, Warned)
     assert event.about == "waiting"
-    assert "$1.00 left" in event.reason
+    assert "$1.00 left; $1." in event.reason
+    assert event.reason.endswith("must be free for the next machines")
     told = state_of(submitted(), event)
     assert events(told, a_seen(month=a_month(cap=USD))) == []
     again = one(told, a_seen(month=a_month(cap=USD, number=202612)))
@@ -132,6 +136,36 @@ def test_with_too_little_time_left_it_ends(seconds: int) -> None:
     assert event.outcome == "too_long"
 
 
+def test_one_that_is_to_end_counts_as_up_until_its_provider_says_when_it_ended() -> None:
+    event = one(running(over(), max_duration_s=600), a_seen(ago_s=1000.0, clock_s=CLOUD_S + 400))
+    assert isinstance(event, LegRequested)
+    assert event.request.hard_stop_s == 200 + 240 + 60 + 30
+
+
+def test_nothing_is_bought_while_the_last_leg_may_have_taken_all_the_time() -> None:
+    state = running(over("too_long"), max_duration_s=600)
+    (doing,) = answer(state, a_seen(ago_s=1000.0, clock_s=CLOUD_S + 600))
+    assert isinstance(doing, Terminate)
+    then = running(over("too_long"), ended(600), max_duration_s=600)
+    assert isinstance(one(then, a_seen(ago_s=1000.0, clock_s=CLOUD_S + 605)), Ended)
+
+
+def test_a_run_that_took_too_long_has_its_time_anew_when_it_is_resumed() -> None:
+    end = (Ended(outcome="too_long", reason="r"), Closed(reason="r"), Resumed(reason="r"))
+    state = running(over("too_long"), ended(600), *end, max_duration_s=600)
+    event = one(state, a_seen(ago_s=1000.0))
+    assert isinstance(event, LegRequested)
+    assert event.request.hard_stop_s == 600 + 240 + 60 + 30
+
+
+def test_one_that_was_never_up_is_not_said_to_have_been() -> None:
+    event = one(state_of(submitted(max_duration_s=8)), a_seen())
+    assert isinstance(event, Ended)
+    assert (
+        event.reason == "its machines were up for 0s of the 8s they may be; 1m must be left to buy"
+    )
+
+
 def test_a_leg_is_drained_when_its_time_is_up() -> None:
     state = running(max_duration_s=600)
     assert events(state, a_seen(beats=(a_beat(),), clock_s=CLOUD_S + 599)) == []
@@ -187,3 +221,4 @@ def test_one_busy_machine_of_a_gang_is_enough() -> None:
     state = running(way=replace(WAY, nodes=2), idle_s=600, idle_stop=True)
     beats = (a_beat(idle_s=900.0), a_beat("m2", idle_s=0.0))
     assert events(state, a_seen(beats=beats)) == []
+    assert events(state, a_seen(beats=beats[:1])) == []  # nobody knows what the other does

@@ -79,7 +79,8 @@ class Run:
 
     @property
     def outcome(self) -> str:
-        """succeeded, failed, cancelled, out_of_budget, too_late, abandoned; "" while it goes on."""
+        """succeeded, failed, cancelled, out_of_budget, too_late, too_long, idle, abandoned; ""
+        while it goes on."""
         return self._sight.outcome
 
     @property
@@ -213,7 +214,7 @@ def runs(store: Where = None, *, live: bool = False) -> list[Run]:
     damaged."""
     opened = _opened(store)
     ids = runs_store.live_ids(opened) if live else runs_store.run_ids(opened)
-    loaded, troubles = runs_store.load_all(opened, ids)
+    loaded, troubles = runs_store.load_all(opened, runs_store.by_age(ids))
     if troubles:
         raise troubles[0][1]
     return [Run._read(opened, each) for each in loaded if each.state.spec]

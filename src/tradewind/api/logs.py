@@ -37,8 +37,8 @@ def check_leg(run_id: str, state: RunState, leg: int | None) -> None:
 def check_rank(run_id: str, state: RunState, rank: int | None) -> None:
     most = max((request.way.nodes for request in state.requests.values()), default=1)
     if rank is not None and rank >= most:
-        known = "only rank 0" if most == 1 else f"ranks 0 to {most - 1}"
-        raise NotFound(f"{run_id} has no machine of rank {rank}", hint=f"there is {known}")
+        known = "there is only rank 0" if most == 1 else f"there are ranks 0 to {most - 1}"
+        raise NotFound(f"{run_id} has no machine of rank {rank}", hint=known)
 
 
 class Reader:

@@ -51,7 +51,10 @@ def wanted(what: object) -> Wanted:
             "a plan alone does not say what to run",
             hint="give the workload, all that tradewind.plan(workload) answers, or a saved plan",
         )
-    raise InvalidValue(f"a {type(what).__name__} cannot be run", hint="give a Workload or a path")
+    raise InvalidValue(
+        f"{type(what).__name__} is nothing that can be run",
+        hint="give a Workload, a path, or what tradewind.plan answers",
+    )
 
 
 def _of_file(path: Path) -> Wanted:
@@ -152,7 +155,9 @@ def here(spec: Spec, nodes: int | None) -> Spec:
                 facts=fleet.facts("local"),
             )
         )
-    return replace(spec, ways=tuple(moved))
+    times = moved[0].nodes / spec.ways[0].nodes  # as fast as before, and each is paid
+    predicted = spec.predicted_cost and round(spec.predicted_cost * times)
+    return replace(spec, ways=tuple(moved), predicted_cost=predicted)
 
 
 def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> str:

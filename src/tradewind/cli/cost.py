@@ -263,7 +263,7 @@ def _fields(line: Line) -> dict[str, Any]:
         "difference_usd": dollars(line.over_predicted),
         "on_demand_usd": dollars(line.on_demand),
         "saved_usd": dollars(line.saved),
-        "predicted_hours": line.predicted_hours,
+        "predicted_hours": line.predicted_hours and round(line.predicted_hours, 4),
         "elapsed_hours": line.elapsed_hours,
     }
 

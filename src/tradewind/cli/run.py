@@ -114,17 +114,23 @@ def _tags(tags: Sequence[str]) -> dict[str, str]:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise click.UsageError(f"--tag {text}: it is NAME=VALUE")
+        if name in found:
+            raise click.UsageError(f"--tag {name} is there twice")
         found[name] = value
     return found
 
 
 def _show(best: Plan, spec: Spec) -> None:
     from tradewind.cli import plantable
+    from tradewind.units import format_money
 
     click.echo(plantable.in_words(best))
     first, more = spec.ways[0], len(spec.ways) - 1
     others = f", and {render.count(more, 'other way')}" if more else ""
     click.echo(f"  machines  {first.words}{others}")
+    if first.nodes != best.nodes and spec.predicted_cost is not None:
+        money = format_money(spec.predicted_cost, digits=2)
+        click.echo(f"  cost      {money}, since the plan has {render.count(best.nodes, 'machine')}")
     click.echo(f"  command   {spec.job['command']}")
 
 

@@ -81,8 +81,11 @@ def _timeline(legs: list[dict[str, Any]]) -> None:
     """A bar for each leg: dots until it is up, then = on spot and # otherwise."""
     if not legs:
         return
-    start = legs[0]["from"]
-    end = max(leg["to"] or leg["up"] or leg["from"] for leg in legs)
+    from tradewind import clock
+
+    start, now = legs[0]["from"], clock.now()
+    # What goes on lasts until now, or until it began where another computer's clock is ahead.
+    end = max(leg["to"] or max(leg["up"] or leg["from"], now) for leg in legs)
     span = max((end - start).total_seconds(), 1.0)
 
     def at(moment: datetime) -> int:

@@ -36,5 +36,7 @@ def command(store_url: str | None, as_json: bool) -> None:
             click.echo(f"{name}  {runview.status(memory.state, beats, now)}")
         if not runs:
             click.echo("no runs are going on")
+    if loop.unkept:
+        click.echo(f"what this pass has seen is not kept: {loop.unkept.message}", err=True)
     if troubles:
         raise troubles[0][1]

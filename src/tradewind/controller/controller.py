@@ -38,11 +38,11 @@ from tradewind.runs.decide import decide
 from tradewind.runs.fold import fold
 from tradewind.runs.seen import Month, Seen
 from tradewind.runs.state import RunState
+from tradewind.runs.states import NO_RETURN
 from tradewind.steps import Steps
 from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter
 
 _ROUNDS = 20
-_NO_RETURN = ("succeeded", "abandoned")
 _NOTHING: dict[str, tuple[str, Machine]] = {}
 
 
@@ -108,7 +108,7 @@ class Controller:
         memory = RunMemory(run_id, self._watch())
         yield from self._read(memory)
         event = Resumed(reason=reason, budget=budget, deadline_s=deadline_s)
-        while memory.state.phase == "closed" and memory.state.outcome not in _NO_RETURN:
+        while memory.state.phase == "closed" and memory.state.outcome not in NO_RETURN:
             yield Create(places.live(run_id, memory.state.life + 1), b"{}")
             if (yield from self._record(memory, [event])):
                 return True

@@ -50,6 +50,8 @@ def performer(
         doers[AskMonth] = purse.month
 
     def perform(step: Any) -> Any:
+        if purse is not None and isinstance(step, ListMachines | LaunchMachines):
+            purse.done()  # the purchase is recorded, and making it may take minutes
         return doers.get(type(step), in_store)(step)
 
     return perform

@@ -54,12 +54,18 @@ class Loop:
         self.controller.memory = persist.load(self._path, store.url, clock.epoch())
         self._count = 0
         self._other: tuple[_Sign | None, float] = (None, 0.0)
+        self.unkept: TradewindError | None = None
+        """Why what the last pass has seen could not be kept for the next process."""
 
     def tick(self) -> Troubles:
         """One pass; what went wrong with which run."""
         self.controller.asks_month = self._purse.open()
         troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
-        persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())
+        self.unkept = None
+        try:
+            persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())
+        except TradewindError as error:
+            self.unkept = error  # a full disk: the pass is done nevertheless
         return troubles
 
     def watch(
@@ -74,7 +80,9 @@ class Loop:
                 start = clock.stopwatch()
                 if self._my_turn():
                     try:
-                        tell(self.tick())
+                        troubles = self.tick()
+                        unkept = [(str(self._path), self.unkept)] if self.unkept else []
+                        tell([*troubles, *unkept])
                     except TradewindError as error:
                         tell([("", error)])
                 clock.sleep(max(self.pass_s - (clock.stopwatch() - start), 0.05))

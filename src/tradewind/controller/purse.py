@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 from msgspec import Struct
@@ -42,11 +43,28 @@ class AskMonth(Struct, frozen=True):
     buying: bool
 
 
-class _Known(Struct):
+class _Known(Struct, frozen=True):
     """A run as far as its journal was read."""
 
     commits: list[Commit]
+    """None of one that is over: there may be many of those."""
     state: RunState
+    postings: tuple[Posting, ...] = ()
+    """What it has cost, once that is settled."""
+
+    @property
+    def settled(self) -> bool:
+        machines = self.state.machines.values()
+        return self.state.phase == "closed" and all(rented.ended for rented in machines)
+
+    def posted(self, run_id: str, now_s: int) -> tuple[Posting, ...]:
+        if self.settled:
+            return self.postings
+        events = (event for commit in self.commits for event in commit.events)
+        try:
+            return cost_of(run_id, events, now=now_s).postings
+        except BadFile:
+            return ()  # as where the journal cannot be read at all
 
 
 class Purse:
@@ -71,7 +89,8 @@ class Purse:
         return bool(self._trouble or self._budgets)
 
     def month(self, step: AskMonth) -> Month | None:
-        """Whoever is buying holds up other buyers until `done`."""
+        """Whoever is buying holds up other buyers until `done`: when it has recorded what it buys,
+        before that is bought, or has bought nothing."""
         now_s = int(clock.now().timestamp())
         if self._trouble:
             return _unknown(now_s, self._trouble)
@@ -80,7 +99,6 @@ class Purse:
         if step.buying and not getattr(self._mine, "buying", False):
             self._buying.acquire()
             self._mine.buying = True
-            self._touched.add(step.run_id)
         try:
             posted, pending = self._read(step, now_s)
         except TradewindError as error:
@@ -96,7 +114,7 @@ class Purse:
         )
 
     def done(self) -> None:
-        """The tick of whoever asked on this thread is over."""
+        """Whoever asked on this thread has recorded what it buys, or buys nothing."""
         if getattr(self._mine, "buying", False):
             self._mine.buying = False
             self._buying.release()
@@ -110,8 +128,9 @@ class Purse:
                 self._refresh()
                 self._read_s = now
             else:
-                self._again(self._touched)
-            self._touched = {step.run_id} if step.buying else set()
+                self._again(self._touched | ({step.run_id} if step.buying else set()))
+            if step.buying:  # else whoever is buying may still be about to record it
+                self._touched = {step.run_id}
             mine = {
                 run_id: known
                 for run_id, known in self._runs.items()
@@ -119,26 +138,41 @@ class Purse:
             }
             posted: list[Posting] = []
             for run_id, known in mine.items():
-                events = (event for commit in known.commits for event in commit.events)
-                posted += cost_of(run_id, events, now=now_s).postings
+                posted += known.posted(run_id, now_s)
             others = (known.state for run_id, known in mine.items() if run_id != step.run_id)
             return posted, sum(_pending(state) for state in others)
 
     def _refresh(self) -> None:
         """Only what may have changed: runs that are looked at, and those that are new."""
         live = set(runs_store.live_ids(self._store))
-        over = {run_id for run_id, known in self._runs.items() if known.state.phase == "closed"}
+        over = {run_id for run_id, known in self._runs.items() if known.settled}
         self._again(set(runs_store.run_ids(self._store)) - (over - live))
 
     def _again(self, run_ids: set[str]) -> None:
-        for run_id in run_ids:
-            known = self._runs.get(run_id) or _Known([], RunState())
-            try:
-                commits = journal.read(self._store, run_id, known.state.number)
-                state = fold(commits, known.state)
-            except BadFile:
-                continue  # nobody can say what it cost, and others must be able to go on
-            self._runs[run_id] = _Known(known.commits + commits, state)
+        """Many at once: reading is mostly waiting for the store."""
+        if not run_ids:
+            return
+        with ThreadPoolExecutor(min(runs_store.WORKERS, len(run_ids))) as pool:
+            for run_id, known in zip(run_ids, pool.map(self._one, run_ids), strict=True):
+                if known is not None:
+                    self._runs[run_id] = known
+
+    def _one(self, run_id: str) -> _Known | None:
+        """None: nobody can say what it cost, and others must be able to go on."""
+        known = self._runs.get(run_id) or _Known([], RunState())
+        try:
+            new = journal.read(self._store, run_id, known.state.number)
+            if new and known.settled:  # it goes on, and what it was is to be counted too
+                known, new = _Known([], RunState()), journal.read(self._store, run_id)
+            if not new:
+                return known
+            read = _Known(known.commits + new, fold(new, known.state))
+            if not read.settled:
+                return read
+            events = (event for commit in read.commits for event in commit.events)
+            return _Known([], read.state, cost_of(run_id, events).postings)
+        except BadFile:
+            return None
 
 
 def _pending(state: RunState) -> int:

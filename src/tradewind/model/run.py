@@ -104,7 +104,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tries: int = 3
     """How often the job may fail by itself without getting further."""
     max_duration_s: int | None = None
-    """How long its machines may be up, one leg after another; waiting for some does not count."""
+    """How long its machines may be up, one leg after another; waiting for some does not count. From
+    the beginning again when the run is resumed."""
     idle_s: int | None = None
     """A job that does nothing for so long is reported."""
     idle_stop: bool = False

@@ -17,7 +17,9 @@ LASTING = ("no_quota", "not_allowed", "not_found")
 """Refusals for what will not change by itself."""
 MOST_SIGHTS = 24
 """So many are remembered of each way: older ones say little."""
-TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped")
+ENDED_EARLY = "ended_early"
+"""A spot machine was taken, or has ended by itself: only a row of them tells which."""
+TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY)
 """Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
 
 
@@ -119,7 +121,7 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     state.step = event.step if event.cause == "finished" else state.saved
     state.failures += event.failures
     state.tail = event.tail or state.tail
-    taken = event.cause == "interrupted"
+    taken = event.cause in ("interrupted", ENDED_EARLY)
     if taken:
         _remember(state, leg, "taken")
     if leg.state != "requested":
@@ -191,6 +193,7 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
         deadline_s=state.spec.deadline_s if event.deadline_s is None else event.deadline_s,
     )
     state.life += 1
+    state.first_leg = len(state.requests) + 1
     state.outcome = state.cancelled = ""
     state.failures = state.barren = state.troubles = 0
     state.refusals = {}  # its user may have raised a quota

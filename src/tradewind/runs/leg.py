@@ -10,6 +10,7 @@ from tradewind.model.timing import DRAIN_S, LOST_S
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
 from tradewind.runs.ask import ask
+from tradewind.runs.fold import ENDED_EARLY
 from tradewind.runs.money import after_draining, cap, countable, reserve, spent, used_s
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
@@ -129,10 +130,8 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
             return [_over(leg, beats, cause, beat.reason or "its supervisor has stopped it")]
     for name in leg.machines:
         if state.machines[name].ended:
-            spot = leg.request.way.market == "spot"
-            cause = leg.cause or ("interrupted" if spot else "infrastructure")
-            why = f"machine {name} was taken" if spot else f"machine {name} has ended by itself"
-            return [_over(leg, beats, cause, why)]
+            cause, why = _gone(state, leg, name, beats)
+            return [_over(leg, beats, leg.cause or cause, why)]
         found = seen.beats.get(name)
         # Where there is no heartbeat to be read, it is silent since we first looked.
         silent_s = found[1] if found else 0.0 if leg.state == "booting" else seen.known_s(leg.at)
@@ -140,6 +139,21 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
             why = f"nothing was heard of machine {name} for {silent_s:.0f} s"
             return [_over(leg, beats, leg.cause or "lost", why)]
     return []
+
+
+def _gone(state: RunState, leg: Leg, name: str, beats: list[Heartbeat]) -> tuple[str, str]:
+    """Spot machines are taken, and that is nobody's fault. But one that ends without notice, before
+    it should even have come up and with nothing saved, may as well have ended by itself, and so
+    would the next and the one after that."""
+    if leg.request.way.market != "spot":
+        return "infrastructure", f"machine {name} has ended by itself"
+    machine = state.machines[name].machine
+    up_s = (machine.ended_s or machine.launched_s) - machine.launched_s
+    saved = max([state.saved, *(beat.saved for beat in beats)])
+    told = any(beat.notice for beat in beats)
+    if told or saved > leg.began_at or up_s >= leg.request.way.facts.boot_timeout_s:
+        return "interrupted", f"machine {name} was taken"
+    return ENDED_EARLY, f"machine {name} was taken, or has ended by itself, after {up_s} s"
 
 
 def _running(
@@ -165,7 +179,8 @@ def _running(
             why = f"the provider will take machine {beat.machine_id}"
             return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
     idle_s = min((beat.idle_s for beat in beats), default=0.0)
-    if spec.idle_stop and spec.idle_s is not None and idle_s >= spec.idle_s:
+    seen_all = len(beats) == len(leg.machines)  # one of which nothing is known may be at work
+    if spec.idle_stop and spec.idle_s is not None and seen_all and idle_s >= spec.idle_s:
         why = (
             f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
         )

@@ -52,13 +52,16 @@ def cap(spec: Spec, seen: Seen) -> int | None:
     return min((limit for limit in limits if limit is not None), default=None)
 
 
-def used_s(state: RunState, seen: Seen) -> int:
-    """For how long machines were up, one leg after another. One that is to end, and may have long
-    ended, counts when its provider has said when that was."""
+def used_s(state: RunState, seen: Seen, *, at_most: bool = False) -> int:
+    """For how long machines were up, one leg after another, since the run was submitted or resumed.
+    One that is to end, and may have long ended, counts when its provider has said when that was;
+    or, `at_most`, as if it were up."""
     return sum(
         _up_s(state, seen, rented)
         for name, rented in state.machines.items()
-        if rented.machine.rank == 0 and (rented.ended or name in state.claimed)
+        if rented.machine.rank == 0
+        and rented.machine.leg >= state.first_leg
+        and (rented.ended or at_most or name in state.claimed)
     )
 
 

@@ -7,7 +7,7 @@ from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
 from tradewind.runs.ask import ask
-from tradewind.runs.fold import LASTING
+from tradewind.runs.fold import ENDED_EARLY, LASTING
 from tradewind.runs.leg import unwanted
 from tradewind.runs.money import cap, countable, exposed, hard_stop_s, reserve, spent, used_s
 from tradewind.runs.seen import Seen
@@ -35,7 +35,9 @@ def after(
     if (most is not None or limited) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
     left = None if most is None else most - exposed(state, seen)
-    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen)
+    left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen, at_most=True)
+    if left_s is not None and left_s < _LEAST_S:
+        return []  # the last machines are to end; when they have, it is known what is left
     usable, why = _usable(state, seen, ways)
     affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
     question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
@@ -48,7 +50,9 @@ def after(
         return [*records, Ended(outcome="failed", reason=f"nothing can be bought: {why}")]
     if not affordable:
         return [*records, *_poor(state, spec, seen, usable)]
-    if seen.known_s(state.over_at) < _wait_s(state.barren):
+    # A first spot machine that has ended early is replaced at once, as one that was taken.
+    barren = state.barren - (state.over_cause == ENDED_EARLY)
+    if seen.known_s(state.over_at) < _wait_s(barren):
         return records
     if chosen is None or chosen.way is None:
         return records
@@ -77,8 +81,12 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
     if asked:
         return Ended(outcome=asked[0], reason=asked[1])
     if spec.max_duration_s and spec.max_duration_s - used_s(state, seen) < _LEAST_S:
-        most = format_hours(spec.max_duration_s / 3600)
-        return Ended(outcome="too_long", reason=f"its machines were up for the {most} they may be")
+        most, up = (format_hours(s / 3600) for s in (spec.max_duration_s, used_s(state, seen)))
+        least = format_hours(_LEAST_S / 3600)
+        why = (
+            f"its machines were up for {up} of the {most} they may be; {least} must be left to buy"
+        )
+        return Ended(outcome="too_long", reason=why)
     if state.over_cause == "idle":
         return Ended(outcome="idle", reason="the job did nothing, and was to be stopped then")
     if state.failures >= spec.tries:
@@ -119,7 +127,10 @@ def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> l
             return []  # by and by it becomes sure what the rest has cost
         if state.warned.get("waiting", 0) >= month.number:
             return []
-        why = f"nothing is bought for now: its project's month: {month.words}"
+        why = (
+            f"nothing is bought for now: its project's month: {month.words};"
+            f" {format_money(least, digits=2)} must be free for the next machines"
+        )
         return [Warned(about="waiting", level=month.number, reason=why)]
     why = (
         f"{format_money(sure, digits=2)} of {format_money(spec.budget, digits=2)} are spent, and"

@@ -105,6 +105,8 @@ class RunState(Struct):
     outcome: str = ""
     life: int = 1
     """One more each time that it was resumed."""
+    first_leg: int = 1
+    """Of this life."""
 
     def copy(self) -> RunState:
         """To be folded further; `self` stays as it is."""

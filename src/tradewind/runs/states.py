@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tradewind.errors import BadFile
 
+NO_RETURN = ("succeeded", "abandoned")
+"""Outcomes after which a run is never resumed."""
+
 RUN = {
     ("", "waiting"): "submitted: no machine is held, and the next purchase is chosen",
     ("", "closed"): "whoever began to submit it was cut off; too late now",

@@ -66,6 +66,7 @@ class Referee:
         self._world, self._scenario = world, scenario
         self.cloud: SimCloud
         self._since = 0  # the first event of the run's present life
+        self._first_leg = 1  # and its first leg
         self.events: dict[str, list[Event]] = {}
         self.jobs: dict[tuple[str, int], SimJob] = {}
         self._requests: dict[tuple[str, int], Request] = {}
@@ -151,6 +152,7 @@ class Referee:
             deadline_s=spec.deadline_s if event.deadline_s is None else event.deadline_s,
         )
         self._since = len(self.events[run_id])
+        self._first_leg = 1 + sum(name == run_id for name, _ in self._requests)
 
     def _asks(self, run_id: str, request: Request) -> None:
         """A purchase is recorded: none after the user's no, or past a hard deadline."""
@@ -161,7 +163,7 @@ class Referee:
         if spec.hard and spec.deadline_s is not None and now > spec.deadline_s + late_s:
             raise Violation(f"leg {request.leg} is asked for past a hard deadline")
         most_s = spec.max_duration_s
-        if most_s is not None and self._up_s(run_id) > most_s + ORPHAN_S:
+        if most_s is not None and self._up_s(run_id) > most_s + STALL_S:
             raise Violation(
                 f"leg {request.leg} is asked for, and its machines were up for {most_s} s"
             )
@@ -311,7 +313,8 @@ class Referee:
         total, skew_s = 0, self._scenario.cloud_skew_s
         for rental in self.cloud.rentals.values():
             machine = rental.machine
-            if machine.run_id == run_id and machine.rank == 0:
+            mine = machine.run_id == run_id and machine.leg >= self._first_leg
+            if mine and machine.rank == 0:
                 end = self._world.now if rental.ended is None else rental.ended
                 total += end - (machine.launched_s - skew_s)
         return total

@@ -38,7 +38,8 @@ class LocalStore:
         except OSError as error:
             raise NoAccess(f"{folder} cannot be opened: {error.strerror or error}") from None
         if not is_folder:
-            raise InvalidValue(f"{nearest} is a file, and a store is a folder")
+            named = folder if nearest == self._root else nearest
+            raise InvalidValue(f"{named} is a file, and a store is a folder")
         self._new = self._root / RESERVED
         self.url = self._root.as_uri()
         self._sweep()

@@ -248,8 +248,8 @@ class ObjectStore:
             )
         return SourceFailed(
             f"{self.url} did not answer for {key}: {_first_words(error)}",
-            hint="nobody knows whether a write was done; try again, and check the network"
-            " and the endpoint",
+            hint="try again, and check the network and the endpoint; if it was a write, nobody"
+            " knows whether it was done",
         )
 
 

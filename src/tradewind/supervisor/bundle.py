@@ -50,7 +50,7 @@ class _Entry:
 def pack(folder: Path, out: Path, *, most_bytes: int = MOST_BYTES) -> Bundle:
     """Writes the bundle to `out`, which lies outside the folder or is ignored there."""
     if not folder.is_dir():
-        raise InvalidValue(f"{folder} is no folder", hint="pack the folder that the job runs in")
+        raise InvalidValue(f"{folder} is no folder", hint="name the folder with what the job needs")
     entries = sorted(_walk(folder.resolve(), "", []), key=lambda entry: entry.name)
     files = [entry for entry in entries if stat.S_ISREG(entry.info.st_mode)]
     total = sum(entry.info.st_size for entry in files)

@@ -81,6 +81,8 @@ class Work:
         self._command: Command | None = None
         self._part = ""
         """preparing (all that comes before), command, ending (it has ended, and is being told)"""
+        self._ordered = ""
+        """Why it ends, where that was our doing: an exit code tells of a signal, not of whose."""
         self._cancelled = threading.Event()
         self._thread: threading.Thread | None = None
         self._end: _End | None = None
@@ -118,6 +120,7 @@ class Work:
             begun = progress.of_checkpoint(resume)
             self._progress = Progress(begun.step, max(begun.saved, self._progress.saved))
         self._end, self._cancelled, self._part = None, threading.Event(), "preparing"
+        self._ordered = ""
         self._thread = threading.Thread(
             target=self._go, args=(resume, self._cancelled), name="job", daemon=True
         )
@@ -130,6 +133,7 @@ class Work:
                 self._cancel()
         if command is not None:
             if self._part == "command":
+                self._ordered = "the job has ended, after it was asked to save"
                 with suppress(OSError):  # the disk is full: the signal has to do
                     self._folder.save.touch()
                 command.terminate()
@@ -145,6 +149,7 @@ class Work:
             if self._part == "preparing":
                 self._cancel()
         if command is not None:
+            self._ordered = self._ordered or "the job was stopped by its supervisor"
             command.kill()
             command.ended.wait(_KILL_S)
         self._end_all("command", "setup")
@@ -177,7 +182,8 @@ class Work:
             bug = f"this is a bug in Tradewind: {type(error).__name__}: {error}"
             code, tail, why = self._failed(TradewindError(bug), "user")
         if code and not cancelled.is_set():
-            self._spool.remark(f"{why.reason} (exit code {code})")
+            words = self._ordered or why.reason
+            self._spool.remark(words if str(code) in words else f"{words} (exit code {code})")
         with self._lock:
             if cancelled.is_set():
                 return  # and somebody else has said how it ended

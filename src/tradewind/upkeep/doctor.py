@@ -111,7 +111,8 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
     from tradewind import runs_store
 
     read = set(sight.states) | {name for name, _ in sight.troubles}
-    newest = [name for name in runs_store.run_ids(store)[-_NEWEST:] if name not in read]
+    ids = runs_store.by_age(runs_store.run_ids(store))
+    newest = [name for name in ids[-_NEWEST:] if name not in read]
     _, troubles = runs_store.load_all(store, newest)
     for name, error in [*sight.troubles, *troubles]:
         yield Finding(
@@ -127,7 +128,7 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
 def _attended(store: Store, sight: Survey) -> Finding:
     """By the age of the sign that a controller renews, or of what a tick here has remembered."""
     live = [n for n in sight.live if n in sight.states and sight.states[n].phase]
-    many = f"{len(live)} run{'s' if len(live) != 1 else ''}"
+    many, them = (f"{len(live)} runs", "them") if len(live) != 1 else ("1 run", "it")
     if not live:
         return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})
     ago = min(
@@ -138,13 +139,13 @@ def _attended(store: Store, sight: Survey) -> Finding:
         return Finding(
             about="runs",
             level=OK,
-            what=f"{many} going on, and somebody looks after them",
+            what=f"{many} going on, and somebody looks after {them}",
             measured=measured,
         )
     return Finding(
         about="runs",
         level=WARNING,
-        what=f"{many} going on, and nobody looks after them: {_some(live)}",
+        what=f"{many} going on, and nobody looks after {them}: {_some(live)}",
         why="interruptions are not made good, and what has ended is not given back until it is"
         " seen; each machine still stops at its own hard stop",
         todo="tradewind watch, or tradewind tick from cron",

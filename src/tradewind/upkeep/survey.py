@@ -20,8 +20,6 @@ from tradewind.runs.state import RunState
 from tradewind.store.base import Store
 
 _STAMP = re.compile(r"-([0-9a-f]{12})-[0-9a-f]{6}$")
-NO_RETURN = ("succeeded", "abandoned")
-"""Outcomes after which a run is never resumed."""
 
 
 class Stray(Struct, frozen=True, kw_only=True):

@@ -23,8 +23,9 @@ from tradewind.journal import Commit
 from tradewind.model import places
 from tradewind.model.event import Abandoned
 from tradewind.providers.base import Leftover, Provider, Upkeep
+from tradewind.runs.states import NO_RETURN
 from tradewind.store.base import Store
-from tradewind.upkeep.survey import NO_RETURN, Stray, age_s, survey
+from tradewind.upkeep.survey import Stray, age_s, survey
 
 AFTER_S = 3600
 """Submitting takes seconds to minutes: after an hour nobody is at it."""
@@ -108,7 +109,7 @@ def _end(provider: Provider, stray: Stray) -> bool:
 def unsubmitted(store: Store, *, most: int | None = None) -> list[str]:
     """Runs without a first commit, begun so long ago that none will come; of the newest `most`."""
     ids = runs_store.run_ids(store)
-    ids = ids if most is None else ids[-most:]
+    ids = ids if most is None else runs_store.by_age(ids)[-most:]
     live = set(runs_store.live_ids(store))
     ids = sorted(live.union(ids))
     old = [name for name in ids if (age_s(name) or 0.0) >= AFTER_S]

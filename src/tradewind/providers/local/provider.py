@@ -253,6 +253,7 @@ class LocalProvider:
         which the next to list will find; a living machine that is said to have ended none would."""
         folder = self._folder(rental)
         if folder.ended.exists():
+            processes.kill_all(folder.path)  # its host has said so, and is about to leave
             return
         while True:
             host = read(folder.host, Host)
@@ -314,8 +315,12 @@ class LocalProvider:
         return self._asked[launch_id]
 
     def _seen(self, rental: Rental) -> Machine:
-        end = self._folder(rental).end()
-        return rental.machine if end is None else replace(rental.machine, ended_s=end.ended_s)
+        folder = self._folder(rental)
+        end = folder.end()
+        # A host that has written it is still there for a moment.
+        if end is None or folder.has_living_host():
+            return rental.machine
+        return replace(rental.machine, ended_s=end.ended_s)
 
     def _settled(self, rental: Rental) -> bool:
         folder = self._folder(rental)
