@@ -22,6 +22,9 @@ from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Values, values
 from tradewind.units import format_hours
 
 DAY_S = 86400.0
+PATIENCE = 0.15
+"""Going on-demand gives up that another zone may come, which classes do not see: so much more of a
+start, where there are several zones."""
 LIKELY = 0.1
 """Where nobody can see whether there is capacity, it is tried if this likely."""
 
@@ -67,6 +70,8 @@ def choose(known: Known) -> Choice:
         costs[None] = _cost(None, NOTHING, classes, slack_s - step_s)
     step_h = step_s / HOUR_S
     costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
+    if len(markets) > 1 and safe != held:
+        costs[safe] += PATIENCE * base.start_s / HOUR_S
     for market in markets:
         n = market.option
         if market.up and safety.affordable(known, n):
