@@ -86,7 +86,7 @@ def spot(
     for name in chosen:
         named(name)
     configs = [
-        cases.Config(_seconds(task or TASK[mode]), due, over)
+        cases.Config(_seconds(TASK[mode] if task is None else task), due, over)
         for due in _hours(deadline or DEADLINES[mode], "--deadline")
         for over in _hours(overhead, "--overhead")
     ]
