@@ -67,6 +67,7 @@ def test_in_words(cli: Cli, traces: str) -> None:
         (["--deadline", "x"], 2, "hours, separated by commas"),
         (["--task", "0"], 2, "no work"),
         (["--task", "-1"], 2, "no work"),
+        (["--task", "nan"], 2, "hours, separated by commas"),
         (["--overhead", "-1"], 2, "less than no time"),
         (["--policies", "best"], 3, "no policy 'best'"),
         (["--kinds", "preemption"], 3, "no series of kind preemption"),
