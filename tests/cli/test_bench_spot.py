@@ -88,3 +88,19 @@ def test_malformed_traces(cli: Cli, tmp_path: Path) -> None:
     assert result.code == 4
     assert "line 2" in result.err
     assert "VALUExCOUNT" in result.err
+
+
+def test_one_case_is_drawn(cli: Cli, tmp_path: Path) -> None:
+    path, picture = tmp_path / "t.csv", tmp_path / "case.svg"
+    long = LINES[0].replace(f",{LENGTH},", ",1200,").replace("1x20", "1x1100")
+    path.write_text(HEAD + long + "\n")
+    work = Path(__file__).parents[2] / "examples" / "pretrain-1.3b" / "work.yaml"
+    given = ["sim", "trace", str(work), "--traces", str(path), "--series", "za"]
+    found = cli(*given, "--plot", str(picture), "--json").json
+    assert set(found["policies"]) == {"greedy", "uniform", "tradewind"}
+    for one in found["policies"].values():
+        assert not one["late"]
+        assert one["cost_usd"] >= found["optimum_usd"]
+    assert "perfect foresight" in picture.read_text()
+    assert cli(*given, "--start", "99").code == 2
+    assert cli(*given[:-1], "zx").code == 3
