@@ -143,7 +143,9 @@ def _reference(known: Known) -> int | None:
 
 
 def _markets(known: Known, base: Option) -> list[Market]:
-    found = []
+    found: list[Market] = []
+    if not base.price:
+        return found
     for n, option in enumerate(known.options):
         if safety.is_safe(option):
             continue
