@@ -11,7 +11,7 @@ from tradewind import clock
 from tradewind.cli import render
 from tradewind.errors import InvalidValue, NotFound
 
-TASK = {"single": 48.0, "multi": 24.0}
+TASKS = {"single": "48", "multi": "24"}
 DEADLINES = {"single": "52,70", "multi": "36,48"}
 SEED = 7
 
@@ -27,9 +27,7 @@ SEED = 7
     help="One zone a case, or all zones of a group and random subsets of them.",
 )
 @click.option("--policies", metavar="NAMES", help="Separated by commas; all of them if not given.")
-@click.option(
-    "--task", type=float, metavar="H", help="Hours of work: 48, or 24 with several zones."
-)
+@click.option("--task", metavar="H", help="Hours of work: 48, or 24 with several zones.")
 @click.option("--deadline", metavar="H,H", help="Hours: 52,70, or 36,48 with several zones.")
 @click.option(
     "--overhead",
@@ -68,7 +66,7 @@ def spot(
     prices: str | None,
     mode: str,
     policies: str | None,
-    task: float | None,
+    task: str | None,
     deadline: str | None,
     overhead: str,
     windows: int,
@@ -86,7 +84,8 @@ def spot(
     for name in chosen:
         named(name)
     configs = [
-        cases.Config(_seconds(task or TASK[mode]), due, over)
+        cases.Config(work_s, due, over)
+        for work_s in _hours(TASKS[mode] if task is None else task, "--task")
         for due in _hours(deadline or DEADLINES[mode], "--deadline")
         for over in _hours(overhead, "--overhead")
     ]

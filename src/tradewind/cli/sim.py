@@ -18,7 +18,7 @@ _DEFAULT_SEEDS = 1000
 
 @click.group("sim")
 def command() -> None:
-    """Try what we promise in a simulated world."""
+    """Put simulated runs through everything that can go wrong."""
 
 
 command.add_command(trace)

@@ -22,8 +22,14 @@ from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Values, values
 from tradewind.units import format_hours
 
 DAY_S = 86400.0
-LIKELY = 0.1
-"""Where nobody can see whether there is capacity, it is tried if this likely."""
+PATIENCE = 0.15
+"""Going on-demand gives up that another zone may come, which classes do not see: so much more of a
+start, where there are several zones."""
+EVEN = 0.5
+LIKELY = 0.03
+"""Where nobody can see whether there is capacity, it is not asked for if it is less likely."""
+TRY_S = 60.0
+"""What asking costs, at the zone's price."""
 
 
 class Market(Struct, frozen=True, gc=False):
@@ -33,6 +39,8 @@ class Market(Struct, frozen=True, gc=False):
     price: float
     """Of the same work on-demand."""
     up: bool
+    likely: float
+    """That it is up; 1 where that is seen."""
     zone: Zone
     seen: Seen
     life_h: float
@@ -60,22 +68,66 @@ def choose(known: Known) -> Choice:
     if not markets:
         return safety.guard(known, safety.safest(known))
     slack_s = known.time_s - known.work / base.rate
+    costs = _costs(known, safe, markets, slack_s)
+    for market in markets:
+        if market.likely < 1:
+            _try(known, safe, markets, market, slack_s, costs)
+    pick = min(costs, key=lambda n: (costs[n], n != held, n is None, n or 0))
+    if pick == safe and not safety.affordable(known, pick):
+        return safety.safest(known)
+    return Choice(pick, _reason(known, pick, costs, markets, slack_s))
+
+
+def _costs(
+    known: Known, safe: int, markets: list[Market], slack_s: float
+) -> dict[int | None, float]:
+    """Of everything that may be chosen, in hours on-demand."""
+    options, base = known.options, known.options[safe]
     classes = _classes(known, base, markets, slack_s)
     step_s = classes[0].table.step_s
+    step_h = step_s / HOUR_S
     costs: dict[int | None, float] = {}
     if safety.affordable(known, None):
         costs[None] = _cost(None, NOTHING, classes, slack_s - step_s)
-    step_h = step_s / HOUR_S
     costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
+    if len(markets) > 1 and safe != known.holding:
+        costs[safe] += PATIENCE * base.start_s / HOUR_S
     for market in markets:
         n = market.option
         if market.up and safety.affordable(known, n):
             after_s = slack_s - options[n].start_s
             costs[n] = market.price * step_h + _cost(n, SPOT, classes, after_s)
-    pick = min(costs, key=lambda n: (costs[n], n != held, n is None, n or 0))
-    if pick == safe and not safety.affordable(known, pick):
-        return safety.safest(known)
-    return Choice(pick, _reason(known, pick, costs, markets, slack_s))
+    return costs
+
+
+def _try(
+    known: Known,
+    safe: int,
+    markets: list[Market],
+    market: Market,
+    slack_s: float,
+    costs: dict[int | None, float],
+) -> None:
+    """Nobody can see whether there is capacity: what asking for it costs, refused or not. What is
+    held meanwhile is kept; if nothing is, a tick of idling must be affordable."""
+    n, kept = market.option, costs.get(known.holding)
+    found = costs.pop(n, None)
+    if market.likely < LIKELY or kept is None:
+        return
+    if not market.up:
+        there = [_there(m) if m is market else m for m in markets]
+        found = _costs(known, safe, there, slack_s).get(n)
+    if found is not None:
+        asked = market.price * TRY_S / HOUR_S
+        costs[n] = market.likely * found + (1 - market.likely) * kept + asked
+
+
+def _there(market: Market) -> Market:
+    """The same zone, had it capacity after all."""
+    history, up, for_s = market.zone
+    zone: Zone = ((*history, (up, for_s)), True, 0.0)
+    seen = watch((zone,))
+    return Market(market.option, market.price, True, 1.0, zone, seen, seen.life_h())
 
 
 def _reference(known: Known) -> int | None:
@@ -91,47 +143,45 @@ def _reference(known: Known) -> int | None:
 
 
 def _markets(known: Known, base: Option) -> list[Market]:
-    found = []
+    found: list[Market] = []
+    if not base.price:
+        return found
     for n, option in enumerate(known.options):
         if safety.is_safe(option):
             continue
         price = option.price * base.rate / (base.price * option.rate)
         if price >= 1:
             continue
-        up, zone = _state(option, held=n == known.holding)
+        if n == known.holding or option.up is not None:
+            up, likely = n == known.holding or bool(option.up), 1.0
+            zone: Zone = (option.history, up, option.up_s)
+        else:
+            up, zone, likely = _guess(option)
         seen = watch((zone,))
         life_h = seen.life_h() if up == seen.up else 0.0
-        found.append(Market(n, price, up, zone, seen, life_h))
+        found.append(Market(n, price, up, likely, zone, seen, life_h))
     found.sort(key=lambda market: (market.price, market.option))
     return found
 
 
-def _state(option: Option, *, held: bool) -> tuple[bool, Zone]:
-    if held or option.up is True:
-        return True, (option.history, True, option.up_s)
-    if option.up is False:
-        return False, (option.history, False, option.up_s)
-    return _guess(option)
-
-
-def _guess(option: Option) -> tuple[bool, Zone]:
+def _guess(option: Option) -> tuple[bool, Zone, float]:
     """Nobody can see it: what was last seen wears off with the hazards of its regime."""
-    history = option.history
+    history, unseen_s = option.history, option.up_s
     while history and history[-1][0] is None:
+        unseen_s += history[-1][1]
         history = history[:-1]
     if not history:
-        return True, ((), True, 0.0)
-    was = bool(history[-1][0])
-    seen = watch(((history[:-1], was, history[-1][1]),))
-    to_up, to_down = (float(seen.belief @ regimes().hazards[:, s, 0]) for s in (0, 1))
-    often = to_up / (to_up + to_down)
-    worn = exp(-option.up_s / HOUR_S / max(seen.life_h(), 1e-3))
-    likely = often + ((1.0 if was else 0.0) - often) * worn
-    up = likely >= LIKELY
-    # As if it had changed meanwhile, if it is likely to have.
+        often = float(regimes().start(1) @ regimes().often_up)
+        return often >= EVEN, ((), often >= EVEN, 0.0), often
+    was, was_s = bool(history[-1][0]), history[-1][1]
+    seen = watch(((history[:-1], was, was_s),))
+    often = float(seen.belief @ regimes().often_up)
+    worn = exp(-unseen_s / HOUR_S / max(seen.life_h(), 0.1))
+    likely = often + (float(was) - often) * worn
+    up = likely >= EVEN
     if up is was:
-        return up, (history[:-1], was, history[-1][1] + option.up_s)
-    return up, (history, up, option.up_s)
+        return up, (history[:-1], was, was_s + unseen_s), likely
+    return up, (history, up, 0.0), likely  # it has likely changed meanwhile
 
 
 def _classes(known: Known, base: Option, markets: list[Market], slack_s: float) -> list[Class]:

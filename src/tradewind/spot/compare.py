@@ -70,7 +70,7 @@ class Comparison:
             "by_config": {name: self._part(0, name) for name in configs},
             "by_series": {name: self._part(1, name) for name in series},
             "optimum_vs_on_demand": round(first.optimum / first.on_demand, 4),
-            "skipped": self.skipped,
+            "skipped": list(dict.fromkeys(self.skipped)),
         }
 
     def _part(self, at: int, name: str) -> dict[str, Any]:
@@ -120,7 +120,9 @@ def compare(
                     progress(done + number, total)
             done += windows
     if not found.sums:
-        raise InvalidValue("no series is long enough for any case", hint="; ".join(found.skipped))
+        raise InvalidValue(
+            "no series is long enough for any case", hint="; ".join(dict.fromkeys(found.skipped))
+        )
     return found
 
 

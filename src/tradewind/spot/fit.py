@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STEP_S = 600
 AGES_S = tuple(60.0 * minutes for minutes in (0, 10, 20, 40, 80, 160, 320, 640, 1280))
-LEVELS = (-1.5, -0.5, 0.5, 1.5)
+LEVELS = (-1.5, -0.5, 0.5, 1.5, 2.5)
 DRIFT = JUMP = 0.003
 ROUNDS = 10
 LEAST_H = 24.0
