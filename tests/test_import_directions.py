@@ -42,7 +42,7 @@ MAY = {
     "controller": BASE
     | {"model", "store", "journal", "policy", "runs", "providers"}
     | {"ledger", "budgetfile", "runs_store"},
-    "supervisor": BASE | {"model", "store", "journal"},
+    "supervisor": BASE | {"model", "store", "journal", "policy"},
     "sim": BASE
     | {"model", "store", "journal", "policy", "runs", "ledger", "providers"}
     | {"controller", "supervisor"},

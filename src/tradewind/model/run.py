@@ -112,6 +112,9 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """And stopped."""
     checkpoint_every_s: int = 600
     checkpoint_bytes: int = 0
+    checkpoint_stall_s: float | None = None
+    """How long the job stands still for one, where it is to save as often as its machines make
+    worth while; None: every `checkpoint_every_s`."""
     data: str = ""
     """Where what the job reads lies; checkpoints are in the run's own folder of the store."""
     job: dict[str, Any] = {}

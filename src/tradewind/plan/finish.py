@@ -15,7 +15,7 @@ time until the deadline and W the work.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradewind.policy import spot
 
@@ -165,7 +165,12 @@ def in_time(room: Column, needed: Column, width: Column) -> Column:
 
 def _save(s: Situation) -> tuple[Column, Column]:
     """Seconds that training stands still for a checkpoint, and that its upload takes."""
-    return 1 + s.state_bytes / s.machines / SNAPSHOT_RATE, s.state_bytes / s.machines / STORE_RATE
+    upload: Column = s.state_bytes / s.machines / STORE_RATE
+    return stall_s(s.state_bytes, s.machines), upload
+
+
+def stall_s(state_bytes: float, machines: Any) -> Any:
+    return 1 + state_bytes / machines / SNAPSHOT_RATE
 
 
 def _interval(s: Situation, save: Column, upload: Column, between: Column) -> Column:

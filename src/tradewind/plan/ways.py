@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.errors import InvalidValue
 from tradewind.model.run import Facts, Spec, Way
 from tradewind.model.workload import STOP
+from tradewind.plan import finish
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -54,6 +55,11 @@ def spec(
         idle_stop=workload.run.on_idle == STOP,
         checkpoint_every_s=plan.checkpoint_every_s,
         checkpoint_bytes=plan.checkpoint_bytes,
+        checkpoint_stall_s=(
+            None
+            if workload.checkpoint.every_s is not None
+            else finish.stall_s(plan.checkpoint_bytes, plan.nodes)
+        ),
         data=workload.data.uri if workload.data else "",
         job={"command": workload.run.command}
         | ({"setup": workload.run.setup} if workload.run.setup else {})

@@ -3,6 +3,10 @@
 Speeds are estimates until they are measured, a lost machine is noticed late, and a budget may not
 allow what a deadline asks for. The margin is taken off the time that is left; where nothing makes
 even that, the deadline itself is what counts.
+
+Our policy is told of capacity, and may wait for it. A run sees none by waiting: to try to launch is
+to look, and costs nothing where it is refused. So where the policy would wait, what was not refused
+lately is tried.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ def choose(known: Known) -> Choice:
     margin_s = known.doubt * work_s + known.notice_s
     careful = replace(known, time_s=known.time_s - margin_s)
     choice = expected.choose(careful)
+    if choice.option is None:
+        choice = _tried(careful) or choice
     if choice.option is not None and not _payable(known, choice.option):
         return plain.choose(known)  # the cheapest that makes it for the money, else for the time
     held = known.holding
@@ -30,6 +36,25 @@ def choose(known: Known) -> Choice:
             return Choice(held, "what is held makes the deadline, and nothing else does surely")
         return safety.safest(known)
     return choice
+
+
+def _tried(known: Known) -> Choice | None:
+    """The cheapest spot machines that nobody has refused lately, if there is time to fail."""
+    found = [
+        n
+        for n, option in enumerate(known.options)
+        if not safety.is_safe(option)
+        and option.up is not False
+        and (option.refused_s is None or option.refused_s >= plain.REFUSED_S)
+        and safety.affordable(known, n)
+    ]
+    best = min(found, key=lambda n: known.options[n].price / known.options[n].rate, default=None)
+    if best is None:
+        return None
+    option = known.options[best]
+    name = option.way.words if option.way else option.place
+    time = safety.time_words(known)
+    return Choice(best, f"{name} is tried: waiting for spot would be cheapest, with {time}")
 
 
 def _payable(known: Known, choice: int) -> bool:

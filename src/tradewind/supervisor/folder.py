@@ -87,6 +87,7 @@ class MachineFolder:
         self.spool = self.path / "spool.log"
         self.progress = self.path / "progress.json"
         self.save = self.path / "save"
+        self.cadence = self.path / "cadence.json"
         self.setup_done = self.path / "setup.done"
         self._lock: int | None = None
 

@@ -27,10 +27,11 @@ from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFa
 from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.event import LegRequested, Submitted
-from tradewind.model.run import Spec
+from tradewind.model.run import Spec, Way
 from tradewind.model.timing import UNREACHABLE_S
 from tradewind.store.base import Store
 from tradewind.supervisor import disk, keeper, meeting, progress
+from tradewind.supervisor.cadence import Cadence
 from tradewind.supervisor.command import Command
 from tradewind.supervisor.decide import Job
 from tradewind.supervisor.exits import Blame, blame
@@ -75,7 +76,8 @@ class Work:
         self._spool, self._shipper, self._watch, self._wake = spool, shipper, watch, wake
         self.spec: Spec | None = None
         """As it was submitted, once it is known."""
-        self.notice_s = 0
+        self.way: Way | None = None
+        """What was bought, once it is known."""
         self._mark = f"{boot.launch_id}/{boot.machine_id}"
         self._lock = threading.Lock()  # around what a start and whoever ends it both touch
         self._command: Command | None = None
@@ -87,6 +89,7 @@ class Work:
         self._thread: threading.Thread | None = None
         self._end: _End | None = None
         self._progress = Progress()
+        self._cadence = Cadence(folder.cadence)
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
         self._found = 0.0
         """How far the newest checkpoint is that the store was seen to have."""
@@ -99,6 +102,11 @@ class Work:
         self._progress = Progress(state.step, state.saved)
         self._end = _End(-9 if code is None else code, state.trouble, state.tail)
 
+    @property
+    def notice_s(self) -> int:
+        """How long before it takes a machine the provider tells so."""
+        return self.way.facts.notice_s if self.way else 0
+
     def seen(self) -> Job:
         self._progress = told = progress.read(self._folder.progress, self._progress)
         end, saved = self._end, max(told.saved, self._found)
@@ -109,6 +117,8 @@ class Work:
         stalled_s, idle_s = 0.0, 0.0
         if self._part == "command":
             stalled_s, idle_s = self._quiet.seen(told.step, self._watch.uptime_s())
+            if self.spec is not None:
+                self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
         return Job("running", told.step, told.rate, saved, stalled_s=stalled_s, idle_s=idle_s)
 
     def start(self, resume: str) -> None:
@@ -211,6 +221,7 @@ class Work:
             self._patiently(lambda: self._fetch(packed, sha256), cancelled)
         folder = _workdir(self._folder.work, _text(given, "workdir"))
         env = self._env(given)
+        self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
         setup = _text(given, "setup")
         if setup and not self._folder.setup_done.exists():
             code = self._run(setup, "setup", folder, env, cancelled)
@@ -258,7 +269,7 @@ class Work:
         bought = journal.one(self._store, self._boot.run_id, max(self._boot.after, 1))
         for event in bought.events if bought else ():
             if isinstance(event, LegRequested) and event.request.leg == self._boot.leg:
-                self.notice_s = event.request.way.facts.notice_s
+                self.way = event.request.way
         for event in first.events if first else ():
             if isinstance(event, Submitted):
                 return event.spec
@@ -336,6 +347,7 @@ class Work:
             "TRADEWIND_RESUME": "",
             "TRADEWIND_PROGRESS": str(self._folder.progress),
             "TRADEWIND_SAVE": str(self._folder.save),
+            "TRADEWIND_CADENCE": str(self._folder.cadence),
         }
 
     def _end_all(self, *parts: str) -> None:

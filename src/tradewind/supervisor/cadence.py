@@ -1,0 +1,41 @@
+"""How often the job should save, told in a file: a fresh machine is lost sooner than an old one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import json
+
+from tradewind.errors import NoAccess
+from tradewind.model.run import Spec, Way
+from tradewind.ownfiles import replace
+from tradewind.policy import cadence
+
+_LOOK_S = 60.0
+_NEWS = 0.05
+
+
+class Cadence:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._told_s = self._looked_s = -_LOOK_S
+
+    def tell(self, spec: Spec, way: Way | None, uptime_s: float) -> float:
+        """Seconds between two saves; written where it has changed by enough."""
+        if uptime_s - self._looked_s < _LOOK_S:
+            return self._told_s
+        self._looked_s = uptime_s
+        every_s = of(spec, way, uptime_s)
+        if abs(every_s - self._told_s) > _NEWS * every_s:
+            with suppress(NoAccess):  # a full disk: the last word holds
+                replace(self._path, json.encode({"every_s": round(every_s)}))
+                self._told_s = every_s
+        return self._told_s
+
+
+def of(spec: Spec, way: Way | None, uptime_s: float) -> float:
+    if spec.checkpoint_stall_s is None:
+        return float(spec.checkpoint_every_s)
+    machines, spot = (way.nodes, way.market == "spot") if way else (1, True)
+    return cadence.every_s(spec.checkpoint_stall_s, uptime_s, machines=machines, spot=spot)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec import json
+from msgspec.structs import replace
+
+from tests.runs.builders import SPEC, SPOT, WAY
+from tests.supervisor.test_runtime import Launch
+from tradewind.supervisor.cadence import Cadence, of
+
+AUTO = replace(SPEC, checkpoint_stall_s=60.0)
+HOUR = 3600.0
+
+
+def test_a_fresh_spot_machine_saves_often_and_an_old_one_seldom() -> None:
+    ages = [of(AUTO, SPOT, age_s) for age_s in (0.0, HOUR, 3 * HOUR, 6 * HOUR)]
+    assert ages == sorted(ages)
+    assert ages[0] / 60 == pytest.approx(8, abs=1)
+    assert ages[-1] / 60 == pytest.approx(37, abs=2)
+
+
+def test_several_machines_save_more_often_and_safe_ones_seldom() -> None:
+    assert of(AUTO, replace(SPOT, nodes=8), HOUR) < of(AUTO, SPOT, HOUR) < of(AUTO, WAY, HOUR)
+
+
+def test_what_the_user_says_holds() -> None:
+    assert of(replace(SPEC, checkpoint_every_s=900), SPOT, 0.0) == 900
+
+
+def test_it_is_told_when_it_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "cadence.json"
+    told = Cadence(path)
+    first = told.tell(AUTO, SPOT, 0.0)
+    assert json.decode(path.read_bytes()) == {"every_s": round(first)}
+    path.unlink()
+    assert told.tell(AUTO, SPOT, 30.0) == first
+    assert told.tell(AUTO, SPOT, 90.0) == first  # no news
+    assert not path.exists()
+    assert told.tell(AUTO, SPOT, 6 * HOUR) > 3 * first
+    assert path.exists()
+
+
+def test_a_job_can_read_it(launch: Launch) -> None:
+    machine = launch('cat "$TRADEWIND_CADENCE"; echo')
+    machine.does("finished")
+    assert '{"every_s":600}' in machine.spool()
