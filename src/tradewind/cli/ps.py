@@ -48,7 +48,7 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
         render.table(columns, [_texts(each) for each in rows])
     else:
         click.echo("no runs" if every else "no runs are going on; --all shows those that are over")
-    for run_id, error in troubles:
+    for run_id, error in troubles[1:]:
         click.echo(f"{run_id}: {error.message}", err=True)
     if troubles:
         raise troubles[0][1]

@@ -57,6 +57,7 @@ def spec(
         data=workload.data.uri if workload.data else "",
         job={"command": workload.run.command}
         | ({"setup": workload.run.setup} if workload.run.setup else {})
+        | ({"env": dict(workload.run.env)} if workload.run.env else {})
         | (job or {}),
         project=project,
         user=user,
