@@ -195,7 +195,7 @@ def test_a_supervisor_that_hangs_ends_at_the_hard_stop(home: Path) -> None:
 
 
 DAEMONS = """
-import os, subprocess, sys, signal
+import os, subprocess, sys, signal, time
 def daemon(name, **more):
     code = (
         "import os, signal\\n"
@@ -207,6 +207,8 @@ def daemon(name, **more):
         "while True: signal.pause()\\n"
     )
     subprocess.run([sys.executable, "-S", "-E", "-c", code], **more)
+    while not (os.path.exists(name) and open(name).read().endswith("\\n")):
+        time.sleep(0.01)
 daemon("marked")
 daemon("unmarked", env={})
 with open("supervisor", "w") as out:

@@ -79,6 +79,7 @@ def test_a_setup_that_fails_is_the_job_s_failure(launch: Launch) -> None:
     told = machine.does("failed")
     assert (told.exit_code, told.trouble, told.failures) == (2, "user", 2)
     assert "no such package" in told.tail
+    assert told.reason == "the job's setup has failed with exit code 2"
     assert "never" not in machine.log()
 
 

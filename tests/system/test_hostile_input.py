@@ -137,6 +137,7 @@ def test_a_store_of_a_newer_version(chain: Callable[..., Chain]) -> None:
         ("stop", newer),
         ("resume", newer),
         ("interrupt", newer),
+        ("watch", newer),
         ("tick",),
         ("cost",),
     ):

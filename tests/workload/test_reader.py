@@ -388,3 +388,22 @@ def test_what_the_reader_takes_the_schema_takes(one: tuple[Section, Field], valu
     except BadWorkload:
         return
     assert not list(VALIDATOR.iter_errors(base))
+
+
+def test_variables_of_the_job() -> None:
+    found = read(TRAIN + "run: {command: x, env: {NCCL_DEBUG: INFO, N: 3}}")
+    assert found.run is not None
+    assert found.run.env == {"NCCL_DEBUG": "INFO", "N": "3"}
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ("[A]", "expected names with their values"),
+        ("{TRADEWIND_RUN: x}", "TRADEWIND_RUN is ours"),
+        ("{1A: x}", "'1A' is no name of a variable"),
+    ],
+)
+def test_variables_that_are_none(env: str, words: str) -> None:
+    with pytest.raises(BadWorkload, match=words):
+        read(TRAIN + f"run: {{command: x, env: {env}}}")

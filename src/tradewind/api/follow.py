@@ -16,7 +16,7 @@ from msgspec import DecodeError, json
 
 from tradewind import clock, journal
 from tradewind.controller.loop import Troubles
-from tradewind.errors import NotFound, TradewindError
+from tradewind.errors import BadFile, NotFound, TradewindError
 from tradewind.journal import Commit
 from tradewind.model import places
 from tradewind.model.run import Heartbeat
@@ -106,6 +106,8 @@ def watch(
         try:
             new = sight.look()
             sight.feel()
+        except BadFile:
+            raise  # damaged, or of a newer version: no pass will change that
         except TradewindError as error:
             told = [*told, (sight.run_id, error)]
         tell(new, told)

@@ -48,7 +48,7 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
         render.table(columns, [_texts(each) for each in rows])
     else:
         click.echo("no runs" if every else "no runs are going on; --all shows those that are over")
-    for run_id, error in troubles:
+    for run_id, error in troubles[1:]:
         click.echo(f"{run_id}: {error.message}", err=True)
     if troubles:
         raise troubles[0][1]
@@ -85,7 +85,7 @@ def row(loaded: Loaded, step: float) -> dict[str, Any]:
         "state": leg.state if leg else state.outcome or state.phase,
         "where": leg.request.way.words if leg else "",
         "step": step,
-        "work": spec.work,
+        "work": spec.work if spec.steps else None,
         "legs": len({rented.machine.leg for rented in state.machines.values()}),
         "cost_usd": usd(cost(loaded)),
         "late": state.announced_late,
@@ -96,14 +96,16 @@ def row(loaded: Loaded, step: float) -> dict[str, Any]:
 
 def _texts(row: dict[str, Any]) -> list[str]:
     said = [word for key, word in (("late", "late"), ("over_budget", "over budget")) if row[key]]
-    share = 100 * row["step"] / row["work"] if row["work"] else 0.0
+    share = ""  # where nobody knows
     if row["state"] == "succeeded":
-        share = 100.0  # also where the job does not count its steps
+        share = "100 %"  # also where the job does not count its steps
+    elif row["work"]:
+        share = f"{100 * row['step'] / row['work']:.0f} %"
     return [
         row["run"],
         row["state"].replace("_", " "),
         row["where"],
-        f"{share:.0f} %",
+        share,
         str(row["legs"]),
         f"${render.money(row['cost_usd'] * 1e6)}",
         ", ".join(said) or ("" if row["state"] in OUTCOMES else "in time"),

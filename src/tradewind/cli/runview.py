@@ -71,11 +71,13 @@ def status(
     else:
         parts.append(beat.doing)
         if beat.step:
-            parts.append(f"step {beat.step:,.0f} of {spec.work:,.0f}")
+            of = f" of {spec.work:,.0f}" if spec.steps else ""
+            parts.append(f"step {beat.step:,.0f}{of}")
         if beat.rate:
             parts.append(f"{beat.rate:,.3g}/s")
-            left_s = max(spec.work - beat.step, 0.0) / beat.rate
-            parts.append(f"done in {format_hours(left_s / 3600)}")
+            if spec.steps:
+                left_s = max(spec.work - beat.step, 0.0) / beat.rate
+                parts.append(f"done in {format_hours(left_s / 3600)}")
     parts += [*money, *_until(spec.deadline_s, now, state.outcome), leg.request.way.words]
     return " · ".join(parts)
 

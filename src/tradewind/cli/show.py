@@ -69,7 +69,8 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
     row = ps.row(loaded, sight.step)
     click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
     click.echo(f"  command  {state.spec.job.get('command', '')}")
-    click.echo(f"  work     {sight.step:,.0f} of {state.spec.work:,.0f}, saved {state.saved:,.0f}")
+    of = f" of {state.spec.work:,.0f}" if state.spec.steps else ""
+    click.echo(f"  work     {sight.step:,.0f}{of}, saved {state.saved:,.0f}")
     limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"
     click.echo(f"  cost     ${row['cost_usd']:.6f}{limit}")
     if sight.beats:

@@ -92,9 +92,11 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     name: str
     work: float
-    """In units of the user's own: steps, where the job counts them."""
+    """In steps of the job's own, or else in seconds of the plan's machines."""
     ways: tuple[Way, ...]
     """Where it may be done, from the plan; the first is the plan's own."""
+    steps: bool = True
+    """Whether it is counted in steps: where it is not, the job's own count says nothing of it."""
     deadline_s: float | None = None
     """By the world's clock, since 1970."""
     hard: bool = False

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ _NOTHING: Collection[str] = frozenset()
 
 
 def _values(value: Any) -> dict[str, Any]:
-    return {field.name: getattr(value, field.name) for field in fields(value)}
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def _fits(name: str, patterns: Collection[str]) -> bool:
@@ -431,6 +431,8 @@ class Job:
     idle_s: int = 1800
     """A job that makes no step and uses nothing for so long is idle."""
     on_idle: str = REPORT
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the job."""
 
     def __post_init__(self) -> None:
         checks.raise_any("run", self.faults(_values(self)))
@@ -444,6 +446,11 @@ class Job:
         yield from checks.whole(values, "max_duration_s", field="max_duration")
         yield from checks.whole(values, "idle_s", field="idle")
         yield from checks.choice(values, "on_idle", ON_IDLE)
+        for name in values.get("env") or ():
+            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                yield Fault("env", f"{name!r} is no name of a variable")
+            elif name.startswith("TRADEWIND_"):
+                yield Fault("env", f"{name} is ours: names that begin so are taken")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -490,10 +497,10 @@ class Workload:
             yield Fault("work", "there is train too; a workload is one of them")
         elif not {"train", "work"} & seen:
             yield Fault("train", "train (or work, if it was measured) is missing: what is to do?")
-        for field, kind in _PARTS.items():
-            part = values.get(field)
+        for name, kind in _PARTS.items():
+            part = values.get(name)
             if part is not None and not isinstance(part, kind):
-                yield Fault(field, f"{checks.shown(part)} is no {kind.__name__}")
+                yield Fault(name, f"{checks.shown(part)} is no {kind.__name__}")
 
 
 _PARTS: dict[str, type] = {

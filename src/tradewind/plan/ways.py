@@ -46,6 +46,7 @@ def spec(
     return Spec(
         name=workload.name,
         work=work,
+        steps=workload.total_steps is not None,
         ways=ways,
         deadline_s=deadline.timestamp() if deadline else None,
         hard=workload.limits.hard,
@@ -63,6 +64,7 @@ def spec(
         data=workload.data.uri if workload.data else "",
         job={"command": workload.run.command}
         | ({"setup": workload.run.setup} if workload.run.setup else {})
+        | ({"env": dict(workload.run.env)} if workload.run.env else {})
         | (job or {}),
         project=project,
         user=user,

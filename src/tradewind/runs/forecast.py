@@ -8,7 +8,7 @@ from tradewind.model.timing import LOST_S
 from tradewind.policy.base import Known, Option
 from tradewind.runs import capacity as capacities
 from tradewind.runs.capacity import Capacity
-from tradewind.runs.money import spent
+from tradewind.runs.money import spent, worked
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
 from tradewind.units import format_hours, format_money
@@ -29,12 +29,12 @@ def known(
     held = state.leg
     holding = held.request.way if held else None
     beat = _first_beat(state, seen)
-    step = max(state.saved, beat.step) if beat else state.saved
+    step = done(state, spec, seen, beat)
     options = []
     if holding:
         going = beat is not None and beat.doing == "working"
         start_s = 0.0 if going else holding.start_s
-        ratio = _ratio(state, holding, beat)
+        ratio = _ratio(state, holding, beat if spec.steps else None)
         capacity = capacities.of(state, holding, now, None, held=True)
         options.append(_option(holding, ratio, start_s, 0, None, capacity))
     for way in ways:
@@ -64,14 +64,23 @@ def known(
     )
 
 
+def done(state: RunState, spec: Spec, seen: Seen, beat: Heartbeat | None) -> float:
+    """How far it is: by what the job and its checkpoints say; where the work is not counted in
+    steps, by how long machines were at it."""
+    if spec.steps:
+        return max(state.saved, beat.step) if beat else state.saved
+    return min(worked(state, seen), spec.work)
+
+
 def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Forecast | None:
     """An announcement, if what is to be expected of the present leg has changed."""
     if spec.deadline_s is None and spec.budget is None:
         return None
     beat = _first_beat(state, seen)
-    step = max(state.saved, beat.step) if beat else state.saved
+    step = done(state, spec, seen, beat)
     way = leg.request.way
-    left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, beat))
+    measured = beat if spec.steps else None
+    left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, measured))
     if beat is None or beat.doing != "working":
         left_s += way.start_s
     return _changed(state, spec, seen, left_s, way.price_all, 0, now)

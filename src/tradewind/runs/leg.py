@@ -167,7 +167,7 @@ def _running(
     beats: list[Heartbeat],
 ) -> list[Event]:
     records: list[Event] = []
-    progress = _progress(state, leg, beats)
+    progress = _progress(state, spec, leg, beats)
     if progress:
         records.append(progress)
     records += _announced(state, spec, leg, seen, now)
@@ -185,7 +185,7 @@ def _running(
             f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
         )
         return [*records, LegDraining(leg=leg.number, cause="idle", reason=why)]
-    if seen.known_s(leg.at) >= STAY_S and beats and beats[0].rate:
+    if seen.known_s(leg.at) >= STAY_S and beats and (beats[0].rate or not spec.steps):
         budget, most = None, cap(spec, seen)
         if most is not None and countable(state, seen):
             budget = most - spent(state, seen)
@@ -205,16 +205,17 @@ def _announced(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) ->
     return [announced] if announced else []
 
 
-def _progress(state: RunState, leg: Leg, beats: list[Heartbeat]) -> Progress | None:
+def _progress(state: RunState, spec: Spec, leg: Leg, beats: list[Heartbeat]) -> Progress | None:
     """Worth a commit when there is a new checkpoint, or the speed is news."""
     if not beats:
         return None
     first = beats[0]
     saved = max(first.saved, state.saved)
-    ratio = first.rate / leg.request.way.rate if first.rate else state.ratio
+    rate = first.rate if spec.steps else None
+    ratio = rate / leg.request.way.rate if rate else state.ratio
     if saved <= state.saved and abs(ratio - state.ratio) <= _NEWS * state.ratio:
         return None
-    return Progress(leg=leg.number, step=first.step, saved=saved, rate=first.rate)
+    return Progress(leg=leg.number, step=first.step, saved=saved, rate=rate)
 
 
 def _over(

@@ -65,6 +65,16 @@ def used_s(state: RunState, seen: Seen, *, at_most: bool = False) -> int:
     )
 
 
+def worked(state: RunState, seen: Seen) -> float:
+    """Units of work that machines have had the time for, as it was estimated."""
+    total = 0.0
+    for rented in state.machines.values():
+        if rented.machine.rank == 0:
+            way = state.requests[rented.machine.leg].way
+            total += max(_up_s(state, seen, rented) - way.start_s, 0.0) * way.rate
+    return total
+
+
 def exposed(state: RunState, seen: Seen) -> int:
     """The most that what was bought so far can come to, all of its legs being over."""
     total = state.moved_cost

@@ -28,6 +28,8 @@ class Job(Struct, frozen=True):
     tail: str = ""
     again: bool = False
     """It was killed, and nothing says that its machine is broken."""
+    setup: bool = False
+    """It has not come further than its setup."""
     stalled_s: float = 0.0
     """For how long it has made no step, where it counts them."""
     idle_s: float = 0.0
@@ -188,5 +190,6 @@ def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
     if here and me.failures < me.tries:
         # In place: the machine is good and stays, and nobody else has to start again.
         return [Start(f"again, after exit code {job.exit_code}: {me.failures} of {me.tries} tries")]
-    me.doing, me.reason = "failed", f"the job has failed with exit code {job.exit_code}"
+    what = "the job's setup" if job.setup else "the job"
+    me.doing, me.reason = "failed", f"{what} has failed with exit code {job.exit_code}"
     return []

@@ -59,6 +59,7 @@ class _End(Struct, frozen=True):
     trouble: str
     tail: str
     again: bool = False
+    setup: bool = False
 
 
 class Work:
@@ -90,6 +91,7 @@ class Work:
         self._end: _End | None = None
         self._progress = Progress()
         self._cadence = Cadence(folder.cadence)
+        self._setting_up = False
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
         self._found = 0.0
         """How far the newest checkpoint is that the store was seen to have."""
@@ -111,7 +113,10 @@ class Work:
         self._progress = told = progress.read(self._folder.progress, self._progress)
         end, saved = self._end, max(told.saved, self._found)
         if end is not None:
-            return Job("exited", told.step, None, saved, end.code, end.trouble, end.tail, end.again)
+            return Job(
+                "exited", told.step, None, saved, end.code, end.trouble, end.tail, end.again,
+                setup=end.setup,
+            )  # fmt: skip
         if self._thread is None:
             return Job("none", told.step, told.rate, saved)
         stalled_s, idle_s = 0.0, 0.0
@@ -202,7 +207,8 @@ class Work:
             with suppress(TradewindError):  # whether it got further decides about another try
                 self._newest("")
         self._shipper.flush(self._watch.real_s(LAST_WORDS_S))
-        self._end = _End(code, why.trouble, tail, why.again)
+        unprepared = self._setting_up and bool(code)
+        self._end = _End(code, why.trouble, tail, why.again, unprepared)
         self._wake()
 
     def _failed(self, error: TradewindError, trouble: str) -> tuple[int, str, Blame]:
@@ -224,10 +230,12 @@ class Work:
         self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
         setup = _text(given, "setup")
         if setup and not self._folder.setup_done.exists():
+            self._setting_up = True
             code = self._run(setup, "setup", folder, env, cancelled)
             if code:
                 self._spool.remark("the setup has failed")
                 return code
+            self._setting_up = False
             self._folder.setup_done.touch()
         if self._boot.nodes == 1:
             resume = self._patiently(lambda: self._newest(resume), cancelled)

@@ -307,6 +307,14 @@ RUN = Section(
             "the provider's usual",
         ),
         Field(
+            "env",
+            kinds.VARIABLES,
+            "variables of setup and command",
+            "{NCCL_DEBUG: INFO}",
+            (),
+            "none",
+        ),
+        Field(
             "max_duration",
             kinds.DURATION,
             "how long its machines may be up, one after another; then it saves and stops",

@@ -206,6 +206,22 @@ def _flag(node: Node, _: Context) -> bool:
     return found
 
 
+def _variables(node: Node, _: Context) -> dict[str, str]:
+    if not isinstance(node.value, dict):
+        raise InvalidValue(f"expected names with their values, found {node.kind}")
+    return {name: each.text() for name, each in node.value.items()}
+
+
+VARIABLES = Kind(
+    "names and values",
+    _variables,
+    {
+        "type": "object",
+        "propertyNames": {"pattern": r"^(?!TRADEWIND_)[A-Za-z_][A-Za-z0-9_]*$"},
+        "additionalProperties": _SCALAR,
+    },
+)
+
 FLAG = Kind(
     "true or false",
     _flag,

@@ -54,6 +54,8 @@ def _field(field: Field) -> dict[str, Any]:
 def _example(field: Field) -> Any:
     """As data: a number where it is one, a list where it is one."""
     text = field.example
+    if text.startswith("{"):
+        return dict(part.split(": ") for part in text.strip("{}").split(", "))
     if text.startswith("["):
         return [item.strip(' "') for item in text.strip("[]").split(",")]
     if text in ("true", "false"):
