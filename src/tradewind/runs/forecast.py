@@ -17,6 +17,7 @@ TICK_S = 120.0
 """A controller looks at least this often, as a rule."""
 _KNOWN, _UNKNOWN = 0.02, 0.1
 """By how much work may take longer than thought: where its speed was measured, and before."""
+_SILENT = 0.02
 _EASE = 0.02
 """A run that was announced as late is on time again only when there is this share to spare."""
 
@@ -49,6 +50,7 @@ def known(
             capacity = capacities.of(state, way, now, refused_s, held=False)
             options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s, capacity))
     deadline_s = spec.deadline_s
+    all_s = 0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0)
     return Known(
         max(spec.work - step, 0.0),
         tuple(options),
@@ -58,9 +60,10 @@ def known(
         held_s=capacities.held_s(state, holding, now),
         tick_s=TICK_S,
         all_work=spec.work,
-        all_s=0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0),
+        all_s=all_s,
         doubt=_KNOWN if state.ratios else _UNKNOWN,
-        notice_s=LOST_S + TICK_S,
+        # As a rule a loss is listed at once: for silence a share of the time must do.
+        notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
     )
 
 
