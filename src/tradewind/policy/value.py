@@ -40,22 +40,34 @@ OVERDRAFT = 5.0
 """How dear a second of slack is that is not there. Never used: it only bends the values near the
 edge smoothly, where the safety net decides."""
 NOTHING, SPOT, ON_DEMAND = 0, 1, 2
+LENGTHS = ((0.0, 1),)
+"""From so much time left on, a step is so many times as long."""
+
+# Costs stand by slack, kind, age and regime. Kinds: nothing held (down, up), on-demand held (down,
+# up), spot held. So all that a step does to slack, or to regimes, is one product of matrices.
+KINDS = 5
+IDLE, SAFE, HELD = slice(0, 2), slice(2, 4), slice(4, 5)
+KINDS_OF = ([0, 0, 2], [1, 4, 3])
+"""Those of nothing, spot and on-demand, where there is no capacity, and where there is."""
 
 
 class Values:
     """Expected cost after a choice, of everything that follows."""
 
-    def __init__(self, step_s: float, price: float, slack: Column, kept: list[Column]) -> None:
-        self.step_s, self.price, self.slack, self.kept = step_s, price, slack, kept
+    def __init__(
+        self, step_s: float, price: float, slack: Column, times: list[float], kept: list[Column]
+    ) -> None:
+        self.step_s, self.price, self.slack = step_s, price, slack
+        self.times, self.kept = times, kept  # time left, and what was found then
         self.slacks = [float(s) for s in slack]
 
     def curves(self, left_s: float, up: bool, age: int, belief: object, price: float) -> Column:
         """Cost by (what is held, point of slack) with so much time left after the choice."""
-        at = min(round(max(left_s, 0.0) / (self.step_s * KEEP)), len(self.kept) - 1)
-        found: Column = self.kept[at][int(up), age] @ belief
+        at = _nearest(self.times, left_s)
+        found: Column = (self.kept[at][:, KINDS_OF[up], age] @ belief).T
         if price != self.price:
             # What is not paid at on-demand's price of 1 was spent on spot.
-            work_h = (at * KEEP * self.step_s - self.slack) / HOUR_S
+            work_h = (self.times[at] - self.slack) / HOUR_S
             spot_h = (work_h - found).clip(0) / (1 - self.price)
             found = found + (price - self.price) * spot_h
         return found
@@ -67,6 +79,11 @@ class Values:
         share = min(max(share, 0.0), 1.0)
         low, high = float(curve[n]), float(curve[n + 1])
         return low + share * (high - low)
+
+
+def _nearest(times: list[float], left_s: float) -> int:
+    n = min(bisect_right(times, left_s), len(times) - 1)
+    return n - 1 if n and left_s - times[n - 1] < times[n] - left_s else n
 
 
 def values(
@@ -126,109 +143,155 @@ def _values(
 ) -> Values:
     import numpy as np
 
-    slacks = _slacks(max(slack_s, 2 * step_s))
-    slack = np.array(slacks)
-    number = regimes().number
-    ages = len(regimes().model.ages_s)
-    best = _Step(slack, step_s, spot_start_s, safe_start_s, price)
-    ahead = _Ahead(step_s)
-    costs = np.zeros((3, 2, ages, len(slacks), number), np.float32)
-    kept = []
-    for n in range(steps + 1):
-        now = best.ended(best(costs, n * step_s) if n else costs, n * step_s)
-        costs = ahead(now)
-        if n % KEEP == 0:
-            kept.append(np.ascontiguousarray(costs.transpose(1, 2, 0, 3, 4)))
-    return Values(step_s, price, slack, kept)
+    case = _Case(np.array(_slacks(max(slack_s, 2 * step_s))), spot_start_s, safe_start_s, price)
+    shape = len(case.slack), KINDS, len(regimes().model.ages_s), regimes().number
+    costs = case.ended(np.empty(shape, np.float32), 0.0)
+    left_s, times, kept = 0.0, [0.0], [costs.copy()]
+    made: dict[int, _Step] = {}
+    while left_s < steps * step_s:
+        times_s = _length(left_s)
+        if times_s not in made:
+            made[times_s] = _Step(case, times_s * step_s)
+        left_s += times_s * step_s
+        made[times_s](costs, left_s)
+        if left_s >= times[-1] + KEEP * step_s - 1:
+            times.append(left_s)
+            kept.append(costs.copy())
+    return Values(step_s, price, case.slack, times, kept)
 
 
-class _Step:
-    """The cheapest choice in every state, a step before what is known already."""
+def _length(left_s: float) -> int:
+    """Steps that a step stands for: far from the deadline they may be longer."""
+    return next(times for from_s, times in LENGTHS if left_s >= from_s)
+
+
+class _Case:
+    """What a table is made for."""
 
     def __init__(
-        self, slack: Column, step_s: float, spot_start_s: float, safe_start_s: float, price: float
+        self, slack: Column, spot_start_s: float, safe_start_s: float, price: float
     ) -> None:
-        import numpy as np
+        self.slack, self.price = slack, price
+        self.spot_start_s, self.safe_start_s = spot_start_s, safe_start_s
 
-        self.slack, self.safe_start_s = slack, safe_start_s
-        self.spot_start_s, self.price = spot_start_s, price
-        self.waited = _less(slack, step_s)
-        self.to_spot = _less(slack, spot_start_s)
-        self.to_safe = _less(slack, safe_start_s)
-        self.spot_cost = np.float32(price * step_s / HOUR_S)
-        self.safe_cost = np.float32(step_s / HOUR_S)
-        self.after = {
-            "idle": slack - step_s,
-            "spot": slack,
-            "to spot": slack - spot_start_s,
-            "to safe": slack,
-        }
-
-    def __call__(self, later: Column, left_s: float) -> Column:
-        import numpy as np
-
-        idle = self._net("idle", self.waited(later[NOTHING]), left_s)
-        to_safe = self._net("to safe", self.to_safe(later[ON_DEMAND]) + self.safe_cost, left_s)
-        stay_safe = later[ON_DEMAND] + self.safe_cost
-        stay = self._net("spot", later[SPOT, 1] + self.spot_cost, left_s)
-        to_spot = self._net("to spot", self.to_spot(later[SPOT, 1]) + self.spot_cost, left_s)
-        now = np.empty_like(later)
-        now[NOTHING] = now[SPOT] = np.minimum(idle, to_safe)
-        now[ON_DEMAND] = np.minimum(idle, stay_safe)
-        for held, cost in ((NOTHING, to_spot), (SPOT, stay), (ON_DEMAND, to_spot)):
-            np.minimum(now[held, 1], cost, out=now[held, 1])
-        return now
+    def working(self, left_s: float) -> int:
+        """So many points of slack leave work to do; they come first."""
+        return int((self.slack < left_s - 1e-6).sum())
 
     def ended(self, costs: Column, left_s: float) -> Column:
         """Where less than no work is left, it is given back at spot's price. So cost is a smooth
         function right through the end of the work, and can be interpolated there."""
-        done = left_s - self.slack <= 1e-6
-        work_h = ((left_s - self.slack[done]) / HOUR_S)[:, None]
-        costs[SPOT][..., done, :] = costs[ON_DEMAND][..., done, :] = self.price * work_h
-        costs[NOTHING][..., done, :] = self.price * (work_h + self.spot_start_s / HOUR_S)
+        work = self.working(left_s)
+        work_h = ((left_s - self.slack[work:]) / HOUR_S)[:, None, None, None]
+        costs[work:, SAFE.start :] = self.price * work_h
+        costs[work:, IDLE] = self.price * (work_h + self.spot_start_s / HOUR_S)
         return costs
 
-    def _net(self, choice: str, cost: Column, left_s: float) -> Column:
-        """Where too little slack remains for on-demand, no less than on-demand and a fine."""
+
+class _Step:
+    """Costs a step earlier, in place: the cheapest choice in every state, then what is expected of
+    that before the market moves."""
+
+    def __init__(self, case: _Case, step_s: float) -> None:
         import numpy as np
 
-        missing = self.safe_start_s - self.after[choice]
-        fine = left_s - self.slack + self.safe_start_s + OVERDRAFT * missing
-        short = (missing > 1e-6)[:, None]
-        return np.where(short, np.maximum(cost, (fine / HOUR_S)[:, None]), cost).astype(np.float32)
+        self.case, slack = case, case.slack
+        self.waited = _less(slack, step_s)
+        self.to_spot = _less(slack, case.spot_start_s)
+        self.to_safe = _less(slack, case.safe_start_s)
+        self.spot_cost = np.float32(case.price * step_s / HOUR_S)
+        self.safe_cost = np.float32(step_s / HOUR_S)
+        self.idle_short = _Short(case, step_s)
+        self.short = _Short(case, 0.0)
+        self.spot_short = _Short(case, case.spot_start_s)
+        self.ahead = _Ahead(step_s)
+
+    def __call__(self, costs: Column, left_s: float) -> None:
+        work = self.case.working(left_s)
+        if work:
+            self._choose(costs[:work], left_s)
+            self.ahead(costs[:work])
+        self.case.ended(costs, left_s)
+
+    def _choose(self, later: Column, left_s: float) -> None:
+        import numpy as np
+
+        idle = self.idle_short(self.waited(later[:, IDLE]), left_s)
+        safe = self.to_safe(later[:, SAFE])
+        safe += self.safe_cost
+        self.short(safe, left_s)
+        to_spot = self.to_spot(later[:, HELD])
+        to_spot += self.spot_cost
+        self.spot_short(to_spot, left_s)
+        later[:, HELD] += self.spot_cost
+        self.short(later[:, HELD], left_s)
+        later[:, SAFE] += self.safe_cost
+        np.minimum(later[:, SAFE], idle, out=later[:, SAFE])
+        np.minimum(idle, safe, out=later[:, IDLE])
+        np.minimum(later[:, HELD], later[:, 1:2], out=later[:, HELD])
+        np.minimum(later[:, 1:4:2], to_spot, out=later[:, 1:4:2])
+
+
+class _Short:
+    """Where too little slack remains for on-demand, no less than on-demand and a fine."""
+
+    def __init__(self, case: _Case, used_s: float) -> None:
+        missing = case.safe_start_s - (case.slack - used_s)
+        rows = int((missing > 1e-6).sum())
+        fine = case.safe_start_s - case.slack[:rows] + OVERDRAFT * missing[:rows]
+        self.fine = (fine / HOUR_S).astype("float32")[:, None, None, None]
+
+    def __call__(self, costs: Column, left_s: float) -> Column:
+        import numpy as np
+
+        fine = self.fine[: len(costs)] + np.float32(left_s / HOUR_S)
+        np.maximum(costs[: len(fine)], fine, out=costs[: len(fine)])
+        return costs
 
 
 class _Ahead:
-    """What is expected before the market moves, of the costs after it has."""
+    """What is expected before the market moves, of the costs after it has; in place."""
 
     def __init__(self, step_s: float) -> None:
         import numpy as np
 
         now = regimes()
         change = 1 - np.exp(-now.hazards * step_s / HOUR_S)
-        self.change = change.transpose(1, 2, 0).astype(np.float32)[:, :, None, :]
+        change = change.transpose(1, 2, 0).astype(np.float32)
+        self.change = change[[0, 1, 0, 1, 1]]  # by kind, age and regime
         self.moves = now.moved(step_s / HOUR_S).T.astype(np.float32)
         older = np.minimum(step_s / np.diff(now.model.ages_s), 1.0)
-        self.older = older.astype(np.float32)[:, None, None]
+        self.older = older.astype(np.float32)[:, None]
 
-    def __call__(self, costs: Column) -> Column:
+    def __call__(self, costs: Column) -> None:
+        import numpy as np
+
         after = (costs.reshape(-1, costs.shape[-1]) @ self.moves).reshape(costs.shape)
-        going_on = after.copy()
-        going_on[:, :, :-1] += self.older * (after[:, :, 1:] - after[:, :, :-1])
-        going_on += self.change * (after[:, ::-1, :1] - going_on)
-        return going_on
+        # After a change: down becomes up and up down, and who held spot holds nothing.
+        changed = after[:, [1, 0, 3, 2, 0], :1]
+        older = after[:, :, 1:] - after[:, :, :-1]
+        older *= self.older
+        after[:, :, :-1] += older
+        np.subtract(changed, after, out=costs)
+        costs *= self.change
+        costs += after
 
 
 def _less(slack: Column, by_s: float) -> Callable[[Column], Column]:
-    """Costs with so much less slack, along the last axis but one; at its end, those of none."""
+    """Costs with so much less slack, along the first axis; at its end, those of none."""
     import numpy as np
 
+    rows = np.arange(len(slack))
     where = np.clip(np.searchsorted(slack, slack - by_s, side="right") - 1, 0, len(slack) - 2)
     between = (slack - by_s - slack[where]) / (slack[where + 1] - slack[where])
-    share = np.maximum(between, 0).astype(np.float32)[:, None]
+    share = np.maximum(between, 0)
+    weights = np.zeros((len(slack), len(slack)), np.float32)
+    weights[rows, where] = 1 - share
+    weights[rows, where + 1] += share
 
     def less(costs: Column) -> Column:
-        found: Column = (1 - share) * costs[..., where, :] + share * costs[..., where + 1, :]
-        return found
+        part = len(costs)
+        found = weights[:part, :part] @ costs.reshape(part, -1)
+        return found.reshape(costs.shape)
 
     return less
