@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import product
 from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any
 
@@ -30,18 +31,17 @@ if TYPE_CHECKING:
     Column = NDArray[np.floating[Any]]
 
 STEP_S = 600.0
-FINE_S, GROWTH = 150.0, 0.08  # between points of slack
+FINE_S, GROWTH = 200.0, 0.09  # between points of slack
 KEEP = 3  # of so many steps one is kept
 MOST_STEPS = 2000
-PRICE_STEP = 0.1
+NODES = 3
+PRICE_STEP = 0.4
 """Tables are made for prices apart by this factor, in the logarithm; between them, cost follows
 from the hours on spot."""
 OVERDRAFT = 5.0
 """How dear a second of slack is that is not there. Never used: it only bends the values near the
 edge smoothly, where the safety net decides."""
 NOTHING, SPOT, ON_DEMAND = 0, 1, 2
-LENGTHS = ((0.0, 1),)
-"""From so much time left on, a step is so many times as long."""
 
 # Costs stand by slack, kind, age and regime. Kinds: nothing held (down, up), on-demand held (down,
 # up), spot held. So all that a step does to slack, or to regimes, is one product of matrices.
@@ -51,23 +51,44 @@ KINDS_OF = ([0, 0, 2], [1, 4, 3])
 """Those of nothing, spot and on-demand, where there is no capacity, and where there is."""
 
 
+class _Few:
+    """Cost is smooth in the levels of a regime: it is worked out for a few of them, and follows for
+    the rest by a polynomial through those."""
+
+    def __init__(self, levels: tuple[float, ...]) -> None:
+        import numpy as np
+
+        side = len(levels)
+        chosen = sorted({round(n * (side - 1) / (NODES - 1)) for n in range(NODES)})
+        weights = np.ones((side, len(chosen)))
+        for (n, level), (m, node) in product(enumerate(levels), enumerate(chosen)):
+            for other in chosen:
+                if other != node:
+                    weights[n, m] *= (level - levels[other]) / (levels[node] - levels[other])
+        self.at = [a * side + b for a, b in product(chosen, repeat=2)]
+        self.spread = np.kron(weights, weights)
+        """Regime × few: what it is made of."""
+
+
+@cache
+def few() -> _Few:
+    return _Few(regimes().model.levels)
+
+
 class Values:
     """Expected cost after a choice, of everything that follows."""
 
-    def __init__(
-        self, step_s: float, price: float, slack: Column, times: list[float], kept: list[Column]
-    ) -> None:
-        self.step_s, self.price, self.slack = step_s, price, slack
-        self.times, self.kept = times, kept  # time left, and what was found then
+    def __init__(self, step_s: float, price: float, slack: Column, kept: list[Column]) -> None:
+        self.step_s, self.price, self.slack, self.kept = step_s, price, slack, kept
         self.slacks = [float(s) for s in slack]
 
-    def curves(self, left_s: float, up: bool, age: int, belief: object, price: float) -> Column:
+    def curves(self, left_s: float, up: bool, age: int, belief: Column, price: float) -> Column:
         """Cost by (what is held, point of slack) with so much time left after the choice."""
-        at = _nearest(self.times, left_s)
-        found: Column = (self.kept[at][:, KINDS_OF[up], age] @ belief).T
+        at = min(round(max(left_s, 0.0) / (self.step_s * KEEP)), len(self.kept) - 1)
+        found: Column = (self.kept[at][:, KINDS_OF[up], age] @ (belief @ few().spread)).T
         if price != self.price:
             # What is not paid at on-demand's price of 1 was spent on spot.
-            work_h = (self.times[at] - self.slack) / HOUR_S
+            work_h = (at * KEEP * self.step_s - self.slack) / HOUR_S
             spot_h = (work_h - found).clip(0) / (1 - self.price)
             found = found + (price - self.price) * spot_h
         return found
@@ -79,11 +100,6 @@ class Values:
         share = min(max(share, 0.0), 1.0)
         low, high = float(curve[n]), float(curve[n + 1])
         return low + share * (high - low)
-
-
-def _nearest(times: list[float], left_s: float) -> int:
-    n = min(bisect_right(times, left_s), len(times) - 1)
-    return n - 1 if n and left_s - times[n - 1] < times[n] - left_s else n
 
 
 def values(
@@ -144,25 +160,15 @@ def _values(
     import numpy as np
 
     case = _Case(np.array(_slacks(max(slack_s, 2 * step_s))), spot_start_s, safe_start_s, price)
-    shape = len(case.slack), KINDS, len(regimes().model.ages_s), regimes().number
+    shape = len(case.slack), KINDS, len(regimes().model.ages_s), len(few().at)
     costs = case.ended(np.empty(shape, np.float32), 0.0)
-    left_s, times, kept = 0.0, [0.0], [costs.copy()]
-    made: dict[int, _Step] = {}
-    while left_s < steps * step_s:
-        times_s = _length(left_s)
-        if times_s not in made:
-            made[times_s] = _Step(case, times_s * step_s)
-        left_s += times_s * step_s
-        made[times_s](costs, left_s)
-        if left_s >= times[-1] + KEEP * step_s - 1:
-            times.append(left_s)
+    kept = [costs.copy()]
+    step = _Step(case, step_s)
+    for n in range(1, steps + 1):
+        step(costs, n * step_s)
+        if n % KEEP == 0:
             kept.append(costs.copy())
-    return Values(step_s, price, case.slack, times, kept)
-
-
-def _length(left_s: float) -> int:
-    """Steps that a step stands for: far from the deadline they may be longer."""
-    return next(times for from_s, times in LENGTHS if left_s >= from_s)
+    return Values(step_s, price, case.slack, kept)
 
 
 class _Case:
@@ -255,18 +261,21 @@ class _Ahead:
     def __init__(self, step_s: float) -> None:
         import numpy as np
 
-        now = regimes()
-        change = 1 - np.exp(-now.hazards * step_s / HOUR_S)
+        now, nodes = regimes(), few()
+        change = 1 - np.exp(-now.hazards[nodes.at] * step_s / HOUR_S)
         change = change.transpose(1, 2, 0).astype(np.float32)
-        self.change = change[[0, 1, 0, 1, 1]]  # by kind, age and regime
-        self.moves = now.moved(step_s / HOUR_S).T.astype(np.float32)
+        self.change = np.ascontiguousarray(change[[0, 1, 0, 1, 1]])  # by kind, age and regime
+        moves = now.moved(step_s / HOUR_S)[nodes.at] @ nodes.spread
+        self.moves = np.ascontiguousarray(moves.T.astype(np.float32))
         older = np.minimum(step_s / np.diff(now.model.ages_s), 1.0)
-        self.older = older.astype(np.float32)[:, None]
+        self.older = np.repeat(older.astype(np.float32)[:, None], len(nodes.at), axis=1)
 
     def __call__(self, costs: Column) -> None:
         import numpy as np
 
-        after = (costs.reshape(-1, costs.shape[-1]) @ self.moves).reshape(costs.shape)
+        # Row by row: small products are not worth a second thread, which waits on a busy machine.
+        rows, _, _, number = costs.shape
+        after = (costs.reshape(rows, -1, number) @ self.moves).reshape(costs.shape)
         # After a change: down becomes up and up down, and who held spot holds nothing.
         changed = after[:, [1, 0, 3, 2, 0], :1]
         older = after[:, :, 1:] - after[:, :, :-1]
@@ -281,17 +290,16 @@ def _less(slack: Column, by_s: float) -> Callable[[Column], Column]:
     """Costs with so much less slack, along the first axis; at its end, those of none."""
     import numpy as np
 
-    rows = np.arange(len(slack))
     where = np.clip(np.searchsorted(slack, slack - by_s, side="right") - 1, 0, len(slack) - 2)
     between = (slack - by_s - slack[where]) / (slack[where + 1] - slack[where])
-    share = np.maximum(between, 0)
-    weights = np.zeros((len(slack), len(slack)), np.float32)
-    weights[rows, where] = 1 - share
-    weights[rows, where + 1] += share
+    share = np.maximum(between, 0).astype(np.float32)[:, None, None, None]
 
     def less(costs: Column) -> Column:
-        part = len(costs)
-        found = weights[:part, :part] @ costs.reshape(part, -1)
-        return found.reshape(costs.shape)
+        found: Column = costs[where[: len(costs)]]
+        more = costs[np.minimum(where[: len(costs)] + 1, len(costs) - 1)]
+        more -= found
+        more *= share[: len(costs)]
+        found += more
+        return found
 
     return less
