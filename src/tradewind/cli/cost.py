@@ -184,7 +184,7 @@ def _cells(line: Line) -> list[str]:
         line.name,
         line.outcome.replace("_", " "),
         render.number(line.machines),
-        f"{line.seconds / 3600:,.1f}",
+        f"{line.seconds / 3600:,.1f}" if line.seconds >= 3600 else f"{line.seconds / 3600:.3f}",
         ("~" if line.estimated else "") + render.money(line.micros),
         "…so far" if line.open else "",
         render.money(line.predicted),
