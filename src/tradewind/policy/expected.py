@@ -28,8 +28,9 @@ start, where there are several zones."""
 EVEN = 0.5
 LIKELY = 0.01
 """Where nobody can see whether there is capacity, it is not asked for if it is less likely."""
-BLIND = 0.0
-"""Waiting costs more than tables say where nobody can see what comes: so much of an hour."""
+BLIND_H, BLIND = 0.04, 0.2
+"""Waiting costs more than tables say where nobody can see what comes: so much, and so much of a
+start."""
 TRY_S = 60.0
 """What asking costs, at the zone's price."""
 
@@ -94,7 +95,7 @@ def _costs(
     costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
     blind = any(market.likely < 1 for market in markets)
     if blind and None in costs:
-        costs[None] += BLIND
+        costs[None] += BLIND_H + BLIND * safety.fresh_s(base) / HOUR_S
     if len(markets) > 1 and safe != known.holding and not blind:
         costs[safe] += PATIENCE * base.start_s / HOUR_S
     for market in markets:
