@@ -32,6 +32,7 @@ def use(series: Sequence[Series]) -> None:
     learned.learned.cache_clear()
     regimes.learned = lambda: model
     regimes.forget()
+    value.few.cache_clear()
     value._values.cache_clear()
     value._rounding.cache_clear()
 

@@ -59,3 +59,12 @@ def test_without_deadline_or_price_it_still_answers() -> None:
     assert chosen(SPOT, replace(SAFE, price=0)) == 1
     assert chosen(SPOT) == 0
     assert chosen(replace(SPOT, price=4_000_000), SAFE) == 1
+
+
+def test_nobody_waits_blindly_for_what_was_refused_all_day() -> None:
+    """Waiting and on-demand cost nearly the same then, as far as tables see; waiting costs more."""
+    gone = ((True, HOUR), (False, 300.0)) + ((None, 900.0), (False, 300.0)) * 30
+    unseen = replace(SPOT, up=None, up_s=300.0, history=gone)
+    watched = replace(SPOT, up=False, up_s=31 * 1200.0, history=gone[:1])
+    assert chosen(unseen, SAFE, time_s=27 * HOUR) == 1
+    assert chosen(watched, SAFE, time_s=27 * HOUR) is None

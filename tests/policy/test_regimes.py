@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tradewind.policy.learned import learned
-from tradewind.policy.regimes import _together, regimes, watch
+from tradewind.policy.regimes import _filled, _together, regimes, watch
 
 HOUR = 3600.0
 
@@ -69,6 +69,28 @@ def test_several_zones_are_up_when_any_is(seed: int) -> None:
         zones.append((tuple(spells[:-1]), *spells[-1]))
     found = [up for up, ticks in _together(tuple(zones)) for _ in range(int(ticks))]
     assert found == [any(tick) for tick in zip(*rows, strict=True)]
+
+
+def test_refused_again_and_again_is_down_all_along() -> None:
+    """Not many short spells, from which one would learn that capacity comes back soon."""
+    looks = ((True, HOUR), (False, 60.0), (None, 1140.0)) + ((False, 60.0), (None, 1140.0)) * 8
+    assert _filled((looks, False, 60.0)) == (((True, HOUR),), False, 9 * 1200 + 60.0)
+    often, once = watch(((looks, False, 60.0),)), watch(((looks[:1], False, 60.0),))
+    assert often.life_h() > 2 * once.life_h()
+    whole = watch(((looks[:1], False, 9 * 1200 + 60.0),))
+    assert often.belief == pytest.approx(whole.belief)
+
+
+def test_what_changed_unseen_changed_halfway_or_nobody_knows() -> None:
+    seen = ((False, 60.0), (None, 600.0))
+    assert _filled((seen, True, 5.0)) == (((False, 360.0),), True, 305.0)
+    later = (*seen, (True, 60.0), (None, 50 * HOUR))
+    assert _filled((later, True, 5.0)) == (
+        ((False, 360.0), (True, 360.0), (None, 50 * HOUR)),
+        True,
+        5.0,
+    )
+    assert _filled((((None, 600.0),), True, 5.0)) == (((None, 600.0),), True, 5.0)
 
 
 def test_what_was_learned_says_from_what() -> None:

@@ -26,8 +26,11 @@ PATIENCE = 0.15
 """Going on-demand gives up that another zone may come, which classes do not see: so much more of a
 start, where there are several zones."""
 EVEN = 0.5
-LIKELY = 0.03
+LIKELY = 0.01
 """Where nobody can see whether there is capacity, it is not asked for if it is less likely."""
+BLIND_H, BLIND = 0.04, 0.2
+"""Waiting costs more than tables say where nobody can see what comes: so much, and so much of a
+start."""
 TRY_S = 60.0
 """What asking costs, at the zone's price."""
 
@@ -90,7 +93,10 @@ def _costs(
     if safety.affordable(known, None):
         costs[None] = _cost(None, NOTHING, classes, slack_s - step_s)
     costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
-    if len(markets) > 1 and safe != known.holding:
+    blind = any(market.likely < 1 for market in markets)
+    if blind and None in costs:
+        costs[None] += BLIND_H + BLIND * safety.fresh_s(base) / HOUR_S
+    if len(markets) > 1 and safe != known.holding and not blind:
         costs[safe] += PATIENCE * base.start_s / HOUR_S
     for market in markets:
         n = market.option
@@ -176,7 +182,9 @@ def _guess(option: Option) -> tuple[bool, Zone, float]:
     was, was_s = bool(history[-1][0]), history[-1][1]
     seen = watch(((history[:-1], was, was_s),))
     often = float(seen.belief @ regimes().often_up)
-    worn = exp(-unseen_s / HOUR_S / max(seen.life_h(), 0.1))
+    # Towards how often it is up, at first with the hazard of this spell.
+    rate = 1 / max(seen.life_h() * (1 - often if was else often), 0.1)
+    worn = exp(-unseen_s / HOUR_S * rate)
     likely = often + (float(was) - often) * worn
     up = likely >= EVEN
     if up is was:

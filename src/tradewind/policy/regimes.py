@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache, lru_cache
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 from tradewind.policy.base import Spell
@@ -29,6 +29,8 @@ HOUR_S = 3600.0
 LONG_S = 12 * HOUR_S
 """Spells beyond the last age are weighed in pieces of this length."""
 MOST_PIECES = 60
+UNSEEN_S = 12 * HOUR_S
+"""When nobody looked for longer, it is not guessed what was there meanwhile."""
 Zone = tuple[tuple[Spell, ...], bool, float]
 """What was seen of a zone: what ended, whether it is up, and since when."""
 
@@ -213,17 +215,49 @@ def watch(zones: tuple[Zone, ...]) -> Seen:
 @lru_cache(maxsize=4096)
 def _at_last_change(zones: tuple[Zone, ...]) -> tuple[Any, bool, float]:
     """The belief before the present spell of them all, that spell, and its length by then."""
-    spells = _together(zones) if len(zones) > 1 else [*zones[0][0], zones[0][1:]]
+    filled = tuple(_filled(zone) for zone in zones)
+    spells = _together(filled) if len(zones) > 1 else [*filled[0][0], filled[0][1:]]
     now, number = regimes(), len(zones)
     belief: Any = None
-    for up, for_s in spells[:-1]:
+    for (up, for_s), (then, _) in pairwise(spells):
         if up is None:
             belief = now.unseen(now.start(number) if belief is None else belief, number, for_s)
-        else:
-            belief = now.ended(now.first(number, up) if belief is None else belief, up, for_s)
+            continue
+        belief = now.first(number, up) if belief is None else belief
+        # Where nobody looked after it, it did not end as far as is known.
+        belief = (now.lasting if then is None else now.ended)(belief, up, for_s)
     last, last_s = spells[-1]
     assert last is not None
     return (now.first(number, last) if belief is None else belief), last, last_s
+
+
+def _filled(zone: Zone) -> Zone:
+    """Where nobody looked for a while, and found the same before and after, it was so all along; if
+    not the same, it changed halfway."""
+    history, up, for_s = zone
+    if not any(past is None and past_s <= UNSEEN_S for past, past_s in history):
+        return zone
+    found: list[Spell] = []
+    carry_s = 0.0
+    for n, (past, past_s) in enumerate(history):
+        then = history[n + 1][0] if n + 1 < len(history) else up
+        before = found[-1] if found else None
+        if past is None and past_s <= UNSEEN_S and before and before[0] is not None:
+            part_s = past_s if before[0] is then else past_s / 2
+            found[-1] = (before[0], before[1] + part_s)
+            carry_s = past_s - part_s
+        else:
+            _append(found, past, past_s + carry_s)
+            carry_s = 0.0
+    if found and found[-1][0] is up:
+        for_s += found.pop()[1]
+    return tuple(found), up, for_s + carry_s
+
+
+def _append(found: list[Spell], state: bool | None, for_s: float) -> None:
+    if found and found[-1][0] is state:
+        for_s += found.pop()[1]
+    found.append((state, for_s))
 
 
 def _together(zones: tuple[Zone, ...]) -> list[Spell]:

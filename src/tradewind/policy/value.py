@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache, lru_cache
 from itertools import product
-from math import ceil, exp, log
+from math import ceil, exp, floor, log
 from typing import TYPE_CHECKING, Any
 
 from tradewind.policy.regimes import HOUR_S, regimes
@@ -133,7 +133,7 @@ def _rounding(
         ceil(slack_s / HOUR_S) * HOUR_S,
         _rounded(spot_start_s, 0.05),
         _rounded(safe_start_s, 0.05),
-        _rounded(price, PRICE_STEP),
+        exp((floor(log(price) / PRICE_STEP) + 0.5) * PRICE_STEP),
     )
 
 
