@@ -69,7 +69,10 @@ def choose(known: Known) -> Choice:
     base = options[safe]
     markets = _markets(known, base)
     if not markets:
-        return safety.guard(known, safety.safest(known))
+        found = safety.safest(known)
+        if found.option is None or not safety.affordable(known, found.option):
+            return found
+        return Choice(found.option, "on-demand: no spot machines are cheaper for this work")
     slack_s = known.time_s - known.work / base.rate
     costs = _costs(known, safe, markets, slack_s)
     for market in markets:
