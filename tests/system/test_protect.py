@@ -54,7 +54,7 @@ def test_a_run_ends_when_its_machines_were_up_long_enough(home: Path, tmp_path: 
     assert outcome(run) == "too_long"
     loaded = runs_store.load(stores.open(), run)
     assert [e.cause for e in loaded.events if isinstance(e, LegDraining)] == ["too_long"]
-    assert printed(run)[-1] == "saved"
+    assert "saved" in printed(run)
     (rented,) = loaded.state.machines.values()
     assert rented.machine.ended_s is not None
 
