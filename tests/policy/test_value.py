@@ -67,4 +67,4 @@ def test_a_few_regimes_tell_of_them_all(fresh: None, monkeypatch: pytest.MonkeyP
     value._rounding.cache_clear()
     assert len(value.few().at) == regimes().number
     for one, all_of_them in zip(quick, found(), strict=True):
-        assert one == pytest.approx(all_of_them, rel=0.08)
+        assert one == pytest.approx(all_of_them, rel=0.06)

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     Column = NDArray[np.floating[Any]]
 
 STEP_S = 600.0
-FINE_S, GROWTH = 200.0, 0.09  # between points of slack
+FINE_S, GROWTH = 150.0, 0.08  # between points of slack
 KEEP = 3  # of so many steps one is kept
 MOST_STEPS = 2000
-NODES = 3
-PRICE_STEP = 0.4
+NODES = 4
+PRICE_STEP = 0.2
 """Tables are made for prices apart by this factor, in the logarithm; between them, cost follows
 from the hours on spot."""
 OVERDRAFT = 5.0
