@@ -69,7 +69,7 @@ def test_fresh_seeds_keep_every_promise() -> None:
 def test_a_crash_before_and_after_every_step() -> None:
     """Of runs in which nothing else goes wrong: of every outcome, with one machine and several."""
     calm: dict[str, int] = {}
-    for seed in range(600):
+    for seed in range(2000):
         if not simulate(seed).faults:
             calm.setdefault(simulate(seed).outcome, seed)
     assert len(calm) >= 4
@@ -102,7 +102,7 @@ def test_a_crash_before_and_after_every_step() -> None:
 )
 def test_a_broken_protocol_is_caught(protocol: type[Controller], words: str) -> None:
     found = {}
-    for seed in range(600):
+    for seed in range(2000):
         outcome = simulate(seed, make=protocol)
         if outcome.violation:
             found[seed] = outcome.violation
