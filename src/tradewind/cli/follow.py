@@ -11,7 +11,7 @@ import click
 
 from tradewind import clock
 from tradewind.api import follow
-from tradewind.cli import runview
+from tradewind.cli import render, runview
 
 if TYPE_CHECKING:
     from tradewind.controller.loop import Troubles
@@ -78,8 +78,6 @@ class Recorder:
     def tell(self, commits: list[Commit], troubles: Troubles) -> None:
         from msgspec import to_builtins
 
-        from tradewind.cli import render
-
         for _, error in troubles:
             render.print_line({"run": self._sight.run_id, "trouble": error.message})
         for commit in commits:
@@ -96,6 +94,19 @@ def _print(text: str, *, nl: bool = True) -> None:
         raise
     except OSError:
         return
+
+
+def carry_out(store: Store, run_id: str, *, detach: bool, as_json: bool) -> None:
+    """To its end, or in the background; exits with 1 where it did not end well."""
+    outcome = None
+    if detach:
+        leave(store, run_id, quiet=as_json)
+    else:
+        outcome = until_over(store, run_id, quiet=as_json)
+    if as_json:
+        render.print_json({"run": run_id, "store": store.url, "outcome": outcome})
+    if outcome not in (None, "succeeded"):
+        raise click.exceptions.Exit(1)
 
 
 def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:

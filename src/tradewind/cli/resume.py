@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from tradewind.cli import render
-
 
 @click.command("resume")
 @click.argument("run")
@@ -34,12 +32,4 @@ def command(
     money = None if budget is None else parse_money(budget)
     within_s = None if deadline is None else parse_duration(deadline)
     orders.resume(opened, run_id, budget=money, within_s=within_s)
-    outcome = None
-    if detach:
-        follow.leave(opened, run_id, quiet=as_json)
-    else:
-        outcome = follow.until_over(opened, run_id, quiet=as_json)
-    if as_json:
-        render.print_json({"run": run_id, "store": opened.url, "outcome": outcome})
-    if outcome not in (None, "succeeded"):
-        raise click.exceptions.Exit(1)
+    follow.carry_out(opened, run_id, detach=detach, as_json=as_json)

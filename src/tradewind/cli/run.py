@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from tradewind.api.wishes import Wish
     from tradewind.model.plan import Plan
     from tradewind.model.run import Spec
-    from tradewind.store.base import Store
 
 _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 
@@ -69,6 +68,7 @@ def command(
         raise click.UsageError("--trace-speed goes with --trace")
     from tradewind import store as stores
     from tradewind.api import submit
+    from tradewind.cli import follow
 
     named = _tags(tags)
     opened = stores.open(store_url)
@@ -82,21 +82,7 @@ def command(
         _ask()
     where = Path(folder) if folder else Path(file).absolute().parent
     run_id = submit.submit(opened, spec, where, wish)
-    _carry_out(opened, run_id, detach=detach, as_json=as_json)
-
-
-def _carry_out(store: Store, run_id: str, *, detach: bool, as_json: bool) -> None:
-    from tradewind.cli import follow
-
-    outcome = None
-    if detach:
-        follow.leave(store, run_id, quiet=as_json)
-    else:
-        outcome = follow.until_over(store, run_id, quiet=as_json)
-    if as_json:
-        render.print_json({"run": run_id, "store": store.url, "outcome": outcome})
-    if outcome not in (None, "succeeded"):
-        raise click.exceptions.Exit(1)
+    follow.carry_out(opened, run_id, detach=detach, as_json=as_json)
 
 
 def _wish(spec: Spec, chaos: str | None, trace: str | None, speed: float) -> Wish | None:

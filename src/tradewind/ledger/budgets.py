@@ -20,12 +20,11 @@ from msgspec import Struct
 
 from tradewind.ledger.periods import between, month_name, month_start, next_month
 from tradewind.ledger.postings import MACHINE, Posting
+from tradewind.model.bill import THRESHOLDS
 from tradewind.model.run import Spec
 from tradewind.units import format_money
 
 STOP, WARN = "stop", "warn"
-THRESHOLDS = (50, 80, 100)
-"""Percent, at which something is said."""
 
 
 class Budget(Struct, frozen=True, kw_only=True):

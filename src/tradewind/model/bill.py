@@ -8,3 +8,7 @@ def bill(price_hour: int, seconds: int, step_s: int) -> int:
     and a fraction of a micro-dollar too."""
     steps = -(-max(seconds, 1) // step_s)
     return -(-price_hour * steps * step_s // 3600)
+
+
+THRESHOLDS = (50, 80, 100)
+"""Percent of a budget, at which something is said."""

@@ -75,13 +75,6 @@ def guard(known: Known, choice: Choice) -> Choice:
     return safest(known)
 
 
-def slack_s(known: Known) -> float:
-    """What is left of the time beyond the work itself, at the speed of the fastest safe machine."""
-    assert known.time_s is not None
-    rate = max(o.rate for o in known.options if is_safe(o))
-    return known.time_s - known.work / rate
-
-
 def time_words(known: Known) -> str:
     if known.time_s is None:
         return "no deadline"

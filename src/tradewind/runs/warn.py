@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tradewind.model.bill import THRESHOLDS
 from tradewind.model.event import Event, Warned
 from tradewind.model.run import Spec
 from tradewind.runs.money import countable, spent
 from tradewind.runs.seen import Month, Seen
 from tradewind.runs.state import Leg, RunState
 from tradewind.units import format_hours, format_money
-
-THRESHOLDS = (50, 80, 100)
-"""Percent of a budget."""
 
 
 def warnings(state: RunState, spec: Spec, seen: Seen) -> list[Event]:
