@@ -22,9 +22,6 @@ from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Values, values
 from tradewind.units import format_hours
 
 DAY_S = 86400.0
-PATIENCE = 0.15
-"""Going on-demand gives up that another zone may come, which classes do not see: so much more of a
-start, where there are several zones."""
 EVEN = 0.5
 LIKELY = 0.01
 """Where nobody can see whether there is capacity, it is not asked for if it is less likely."""
@@ -54,8 +51,6 @@ class Class(Struct, frozen=True, gc=False):
 
     table: Values
     curves: Any
-    again: float
-    """What it costs to have nothing and not a machine of this class."""
     extra: dict[int, float]
     """What each zone that is up costs beyond that, by its option."""
     least_extra: float
@@ -99,8 +94,6 @@ def _costs(
     blind = any(market.likely < 1 for market in markets)
     if blind and None in costs:
         costs[None] += BLIND_H + BLIND * safety.fresh_s(base) / HOUR_S
-    if len(markets) > 1 and safe != known.holding and not blind:
-        costs[safe] += PATIENCE * base.start_s / HOUR_S
     for market in markets:
         n = market.option
         if market.up and safety.affordable(known, n):
@@ -196,9 +189,8 @@ def _guess(option: Option) -> tuple[bool, Zone, float]:
 
 
 def _classes(known: Known, base: Option, markets: list[Market], slack_s: float) -> list[Class]:
-    left_h = known.work / base.rate / HOUR_S
     found: list[Class] = []
-    often_none, price_sum, losses, oftens = 1.0, 0.0, 0.0, 0.0
+    often_none, price_sum = 1.0, 0.0
     for number, market in enumerate(markets, start=1):
         members = markets[:number]
         seen = market.seen if number == 1 else watch(tuple(m.zone for m in members))
@@ -207,53 +199,39 @@ def _classes(known: Known, base: Option, markets: list[Market], slack_s: float) 
         price_sum += market.price * often * often_none
         often_none *= 1 - often
         price = price_sum / (1 - often_none)
-        # Machines are lost more often than their class is, and each time it takes a restart.
-        losses += often / market.seen.fresh_h()
-        oftens += often
-        if found:
-            price += found[0].again * max(losses / oftens - 1 / seen.fresh_h(), 0.0)
-        found.append(_class(known, base, members, seen, price, (left_h, slack_s)))
+        found.append(_class(known, base, members, seen, price, slack_s))
     return found
 
 
 def _class(
-    known: Known,
-    base: Option,
-    members: list[Market],
-    seen: Seen,
-    price: float,
-    left: tuple[float, float],
+    known: Known, base: Option, members: list[Market], seen: Seen, price: float, slack_s: float
 ) -> Class:
     assert known.time_s is not None
-    left_h, slack_s = left
     spot_start_s = safety.fresh_s(known.options[members[-1].option])
     horizon_s, most_slack_s = _extent(known, base)
     table = values(
         horizon_s, most_slack_s, spot_start_s, safety.fresh_s(base), round(price, 3), known.tick_s
     )
     curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief, price)
-    again = spot_start_s / HOUR_S * price
-    if seen.up:
-        again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
     extra = {members[0].option: 0.0}
-    if len(members) > 1:
-        life_h = seen.life_h() if seen.up else 0.0
-        step_h = table.step_s / HOUR_S
+    if len(members) > 1 and seen.up:
+        again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
+        left_h = known.work / base.rate / HOUR_S
         extra = {
-            m.option: _extra(m, price, life_h, max(again, 0.0), step_h, left_h)
+            m.option: _extra(m, price, seen.life_h(), max(again, 0.0), table.step_s, left_h)
             for m in members
             if m.up
         }
-    return Class(table, curves, max(again, 0.0), extra, min(extra.values(), default=0.0))
+    return Class(table, curves, extra, min(extra.values(), default=0.0))
 
 
 def _extra(
-    market: Market, price: float, life_h: float, again: float, step_h: float, left_h: float
+    market: Market, price: float, life_h: float, again: float, step_s: float, left_h: float
 ) -> float:
     """What a zone costs beyond its class, while it lasts: it may be dearer, and it may be lost
-    while another is still up."""
+    while another is still up, which costs a start again."""
     lost = exp(-left_h / max(life_h, 0.01)) - exp(-left_h / max(market.life_h, 0.01))
-    stay_h = max(min(market.life_h, left_h) - step_h, 0.0)
+    stay_h = max(min(market.life_h, left_h) - step_s / HOUR_S, 0.0)
     return again * max(lost, 0.0) + (market.price - price) * stay_h
 
 

@@ -197,10 +197,6 @@ class Seen:
         """How much longer it is expected to go on as it is."""
         return float(self.belief @ regimes().lives[:, int(self.up), self.age])
 
-    def fresh_h(self) -> float:
-        """How long a new machine is expected to be held."""
-        return float(self.belief @ regimes().lives[:, 1, 0])
-
 
 def watch(zones: tuple[Zone, ...]) -> Seen:
     """The same answer for the same zones, always; what ended is remembered only to be quick."""
