@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from tradewind import clock
-from tradewind.policy import learned, regimes, value
+from tradewind.policy import backward, learned, regimes, value
 from tradewind.spot import cases, fit
 from tradewind.spot.compare import compare
 from tradewind.spot.series import Series, read
@@ -32,7 +32,7 @@ def use(series: Sequence[Series]) -> None:
     learned.learned.cache_clear()
     regimes.learned = lambda: model
     regimes.forget()
-    value.few.cache_clear()
+    backward.few.cache_clear()
     value._values.cache_clear()
     value._rounding.cache_clear()
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tradewind.policy import value
+from tradewind.policy import backward, value
 from tradewind.policy.regimes import regimes
 
 HOUR = 3600.0
@@ -16,7 +16,7 @@ HOUR = 3600.0
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     def forget() -> None:
-        for cached in (value.few, value._values, value._rounding):
+        for cached in (backward.few, value._values, value._rounding):
             cached.cache_clear()
 
     forget()
@@ -61,10 +61,10 @@ def test_a_few_regimes_tell_of_them_all(fresh: None, monkeypatch: pytest.MonkeyP
         ]
 
     quick = found()
-    monkeypatch.setattr(value, "NODES", len(regimes().model.levels))
-    value.few.cache_clear()
+    monkeypatch.setattr(backward, "NODES", len(regimes().model.levels))
+    backward.few.cache_clear()
     value._values.cache_clear()
     value._rounding.cache_clear()
-    assert len(value.few().at) == regimes().number
+    assert len(backward.few().at) == regimes().number
     for one, all_of_them in zip(quick, found(), strict=True):
         assert one == pytest.approx(all_of_them, rel=0.06)
