@@ -4,7 +4,8 @@
 
 Each series is left out in turn, and so is all that was measured at the same time with the same
 machines; then each campaign (everything of one start) as a whole. What is left is fitted, and the
-cases of what was left out are simulated. Prints the gap to the optimum, and late cases.
+cases of what was left out are simulated. Prints the gap to the optimum, late cases, and of
+single zones in campaigns how far off what would have been foretold of their mean cost is.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import click
 
 from tradewind import clock
 from tradewind.policy import backward, learned, regimes, value
-from tradewind.spot import cases, fit
-from tradewind.spot.compare import compare
+from tradewind.policy import spot as gangs
+from tradewind.spot import cases, fit, outlook
+from tradewind.spot.compare import OURS, Comparison, compare
 from tradewind.spot.series import Series, read
 
 CONFIGS = {
@@ -35,6 +37,8 @@ def use(series: Sequence[Series]) -> None:
     backward.few.cache_clear()
     value._values.cache_clear()
     value._rounding.cache_clear()
+    gangs.believed.cache_clear()
+    gangs.of.cache_clear()
 
 
 def main() -> None:
@@ -45,6 +49,7 @@ def main() -> None:
     given = parser.parse_args()
     found = read(given.traces, given.prices, ["availability"])
     plain = read(given.traces, None, ["availability"])
+    offs: dict[str, list[float]] = {}
     sums = {"series": [0.0, 0.0, 0], "campaign": [0.0, 0.0, 0], "campaign, multi": [0.0, 0.0, 0]}
     for one in plain:
         use([s for s in plain if s.trace_id != one.trace_id])
@@ -52,13 +57,40 @@ def main() -> None:
     for start in sorted({s.start_s for s in found}):
         use([s for s in found if s.start_s != start])
         left = [cases.single(s, 1) for s in plain if s.start_s == start]
-        score("campaign", left, "single", given.windows, sums)
+        result = score("campaign", left, "single", given.windows, sums)
+        for config in CONFIGS["single"]:
+            off = off_by(result, left, config, given.windows)
+            offs.setdefault(config.name, []).append(off)
+            click.echo(f"  foretold of {config.name}: {100 * off:+.1f} % off")
         groups = cases.groups([s for s in found if s.start_s == start], 1)
         parts = [p for g in groups for p in cases.subsets(g, clock.generator(7))]
         if parts:
             score("campaign, multi", parts, "multi", given.windows, sums)
     for name, (cost, best, late) in sums.items():
         click.echo(f"left out by {name}: gap {100 * (cost / best - 1):.2f} %, {late} late")
+    all_offs = [abs(off) for found_offs in offs.values() for off in found_offs]
+    click.echo(f"foretold of campaigns: {100 * sum(all_offs) / len(all_offs):.1f} % off on average")
+
+
+def off_by(
+    result: Comparison, groups: Sequence[cases.Group], config: cases.Config, windows: int
+) -> float:
+    """Of the mean cost, by the tables of what is learned now; prices are as where none is given."""
+    work_h, time_h, restart_h = (
+        seconds / 3600 for seconds in (config.work_s, config.deadline_s, config.overhead_s)
+    )
+    ups = [case.up[0][0] for group in groups for case in cases.cut(group, config, windows)]
+    price = float(groups[0].prices[0, 0] / groups[0].on_demand)
+    slack_s, start_s = config.deadline_s - config.work_s, config.overhead_s
+    table = value.values(config.deadline_s, slack_s, start_s, start_s, price, 0.0)
+    told = 0.0
+    for up in (True, False):
+        cost_h = outlook.cost_h(table, work_h, time_h, restart_h, up, 1)
+        spot_h = (work_h + restart_h - cost_h) / (1 - table.price)
+        told += ups.count(up) * (cost_h + (price - table.price) * spot_h)
+    ours = [part for key, part in result.sums.items() if key[0] == config.name and key[2] == OURS]
+    paid = sum(part.cost / part.on_demand * part.cases for part in ours) * work_h
+    return told / paid - 1
 
 
 def score(
@@ -67,13 +99,14 @@ def score(
     mode: str,
     windows: int,
     sums: dict[str, list[float]],
-) -> None:
+) -> Comparison:
     result = compare(groups, CONFIGS[mode], windows, ["tradewind"])
     cost = sum(part.cost for part in result.sums.values())
     best = sum(part.optimum for part in result.sums.values())
     late = sum(part.late for part in result.sums.values())
     sums[name] = [a + b for a, b in zip(sums[name], (cost, best, late), strict=True)]
     click.echo(f"  {name} {groups[0].name}: gap {100 * (cost / best - 1):.2f} %")
+    return result
 
 
 if __name__ == "__main__":

@@ -51,6 +51,13 @@ def test_the_contract(cli: Cli, traces: str, mode: str, harsh: list[str]) -> Non
     assert len(found["by_series"]) == 3
     assert 0 < found["optimum_vs_on_demand"] < 1
     assert found["skipped"] == []
+    # Plans are of one zone.
+    assert ("planner" in found) == (mode == "single")
+    for part in (found, *found["by_config"].values()) if mode == "single" else ():
+        ours = part["by_policy"]["tradewind"]["cost_vs_on_demand"]
+        assert set(part["planner"]) == {"cost_vs_on_demand", "error"}
+        told = part["planner"]["cost_vs_on_demand"]
+        assert part["planner"]["error"] == pytest.approx(told / ours - 1, abs=0.001)
 
 
 def test_in_words(cli: Cli, traces: str) -> None:
@@ -58,6 +65,7 @@ def test_in_words(cli: Cli, traces: str) -> None:
     assert "18 cases" in text
     assert "perfect foresight" in text
     assert "uniform" not in text
+    assert "the planner foretold" in text
 
 
 @pytest.mark.parametrize(

@@ -294,3 +294,19 @@ def test_calibrate(cli: Cli, tmp_path: Path) -> None:
     assert ran.code == 0, ran.err
     assert "6 rows of 2 sources" in ran.out
     assert '"constants"' in out.read_text()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((), "nothing to fit to"),
+        (("--outlook", "--data", "x.csv"), "--outlook is worked out alone"),
+        (("--outlook", "--spot", "x.csv"), "--spot is fitted alone"),
+    ],
+)
+def test_calibrate_does_one_thing_at_a_time(
+    cli: Cli, tmp_path: Path, given: tuple[str, ...], words: str
+) -> None:
+    ran = cli("calibrate", *given, "--out", str(tmp_path / "out.json"))
+    assert ran.code != 0
+    assert words in ran.err

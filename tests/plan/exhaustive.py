@@ -87,14 +87,14 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     state_bytes=state,
                     notice_s=np.array([weigh.NOTICES.get(offer.provider, 0.0)]),
                     seen=np.zeros(1),
+                    price=np.array(
+                        [price.micros_hour / other.micros_hour if both and other else np.inf]
+                    ),
                     every_s=None,
                     deadline_s=deadline_s,
                 )
-                course = (
-                    finish.on_demand(situation)
-                    if market == "on_demand"
-                    else finish.on_spot(situation, fall_back=both)
-                )
+                course_of = finish.on_both if both else finish.on_spot
+                course = (finish.on_demand if market == "on_demand" else course_of)(situation)
                 hours = float(course.hours[0])
                 paid = float(course.spot[0]) * (price.micros_hour if market == "spot" else 0)
                 if other is not None and float(course.on_demand[0]) > 0:

@@ -111,6 +111,7 @@ def spot(
             chosen,
             harshly if harsh else None,
             lambda done, total: bar("spot", done, total),
+            nodes,
         )
     document = {"mode": mode, "harsh": harsh, "seed": SEED, "windows": windows, **result.document()}
     if as_json:
@@ -135,8 +136,16 @@ def _print(document: dict[str, Any], chosen: list[str]) -> None:
             f"{name} {100 * part['by_policy'][name]['gap_to_optimum']:.1f} %" for name in chosen
         )
         click.echo(f"  {config:<12} {', '.join(gaps)}")
+    if "planner" in document:
+        click.echo(f"the planner foretold {_foretold(document['planner'])}; by deadline/restart:")
+        for config, part in document["by_config"].items():
+            click.echo(f"  {config:<12} {_foretold(part['planner'])}")
     for line in document["skipped"]:
         click.echo(f"skipped: {line}")
+
+
+def _foretold(planner: dict[str, float]) -> str:
+    return f"{planner['cost_vs_on_demand']:.3f}, {100 * planner['error']:+.1f} % off"
 
 
 def _list(text: str) -> list[str]:

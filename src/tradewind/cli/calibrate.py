@@ -25,22 +25,36 @@ from tradewind.errors import InvalidValue
 @click.option(
     "--spot", metavar="FILE", help="Series of spot capacity, CSV: learn how it comes and goes."
 )
+@click.option(
+    "--outlook",
+    is_flag=True,
+    help="Work out what the policy expects of spot, for plans, from what it has learned.",
+)
 @click.option("--out", required=True, metavar="FILE", help="Where to write what was fitted, JSON.")
 def command(
-    data: tuple[str, ...], memory: str | None, other: str | None, spot: str | None, out: str
+    data: tuple[str, ...],
+    memory: str | None,
+    other: str | None,
+    spot: str | None,
+    outlook: bool,
+    out: str,
 ) -> None:
     """Refit the constants of the estimator, and the error bands, to measurements.
 
     Every constant is held to its prior, so that accelerators and stacks with few rows stay near
     their kin. The bands come from leaving sources, models and chips out in turn.
     """
-    if spot:
-        if data or memory or other:
-            raise InvalidValue("--spot is fitted alone", hint="leave --data and the others out")
-        _fit_spot(Path(spot), Path(out))
+    if spot or outlook:
+        if data or memory or other or (spot and outlook):
+            alone = "--spot is fitted alone" if spot else "--outlook is worked out alone"
+            raise InvalidValue(alone, hint="leave --data and the others out")
+        if spot:
+            _fit_spot(Path(spot), Path(out))
+        else:
+            _work_out(Path(out))
         return
     if not data:
-        raise InvalidValue("there is nothing to fit to", hint="give --data, or --spot")
+        raise InvalidValue("there is nothing to fit to", hint="give --data, --spot or --outlook")
     from tradewind.bench.measured import finders
     from tradewind.estimate import band, calibrate, constants, left_out, measurements, outcomes
     from tradewind.estimate import samples as others
@@ -92,3 +106,17 @@ def _fit_spot(traces: Path, out: Path) -> None:
     files.replace(out, msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n")
     hours = sum(model.sources.values())
     click.echo(f"{hours:,.0f} hours of {len(found)} series → {out}")
+
+
+def _work_out(out: Path) -> None:
+    import msgspec
+
+    from tradewind.spot import outlook
+
+    with render.bars(["outlook"], quiet=False) as bar:
+        found = outlook.make(
+            clock.now().replace(microsecond=0).isoformat(),
+            lambda done, total: bar("outlook", done, total),
+        )
+    files.replace(out, msgspec.json.encode(found) + b"\n")
+    click.echo(f"{len(found.costs):,} cases, worked out from {found.learned[:12]} → {out}")

@@ -95,12 +95,24 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         f"{format_money(price, digits=2)} {'held' if market == 'reserved' else MARKETS[market]}"
         for market, price in best.price_hour.items()
     )
-    taken = ""
-    if "spot" in best.markets and best.interruptions >= 0.2:
-        taken = f"; taken away {_times(best.interruptions)}"
-    lines.append(f"money: {', '.join(money) or 'none'}; a machine-hour is {prices}{taken}")
+    lines.append(f"money: {', '.join(money) or 'none'}; a machine-hour is {prices}")
+    if "spot" in best.markets:
+        lines.append(f"spot: {_on_spot(best)}")
     lines += _own_verdict(best, plans)
     return lines
+
+
+def _on_spot(best: Plan) -> str:
+    """What is expected of it, in words."""
+    words = f"held for {span(best.spot_hours)} in all"
+    if "on_demand" in best.markets:
+        words = (
+            f"the policy expects {span(best.spot_hours)} on spot"
+            f" and {span(best.on_demand_hours)} on demand"
+        )
+    if best.interruptions >= 0.2:
+        words += f"; taken away {_times(best.interruptions)}"
+    return words
 
 
 def _times(number: float) -> str:

@@ -3,13 +3,9 @@
     on-demand   startup + work, slowed by checkpoints and by what rare failures undo
     spot        held `L` hours at a time with gaps between: each stay pays a restart, and the work
                 since the last checkpoint unless a notice left time to save
-    both        of the hours until the deadline, as many on spot as leave the work done in time:
-                x on-demand and y on spot with  r·x + p·y = W  and  x + y/a = T; a restart is
-                paid for where x is more than nought
+    both        what the policy that will decide expects of this much work, time, restart and price
 
-The on-demand hours are those to be expected over the estimate's whole band. `r` and `p` are the
-work done in an hour that is paid for, `a` the share of the time in which spot can be had, T the
-time until the deadline and W the work.
+The hours on both markets are those to be expected over the estimate's whole band.
 """
 
 from __future__ import annotations
@@ -17,7 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from tradewind.policy import spot
+from tradewind.policy import outlook, spot
+from tradewind.policy.base import MEASURED
 
 if TYPE_CHECKING:
     from tradewind.plan.goods import Column, Flags
@@ -28,7 +25,6 @@ SETUP_S = 120.0  # the job's own setup, where it has one and does not say how lo
 SNAPSHOT_RATE = 10e9  # bytes/s of a machine's state out of its accelerators, while they wait
 STORE_RATE = 1e9  # bytes/s between a machine and a store nearby
 FAR_RATE = 0.25e9  # and one far away
-SAFE = 0.95  # of the time until the deadline that a plan on spot alone may take
 LONGEST_INTERVAL_S = 4 * 3600.0
 # A normal curve in three points: standard deviations from its middle, and their weight.
 _SPEEDS = ((-(3**0.5), 1 / 6), (0.0, 2 / 3), (3**0.5, 1 / 6))
@@ -50,6 +46,7 @@ class Situation:
     state_bytes: float
     notice_s: Column
     seen: Column  # of spot of late: 1 it could be had, -1 it could not, 0 nobody looked
+    price: Column  # of spot, that of on-demand being 1
     every_s: float | None  # between checkpoints, where it is decided
     deadline_s: float  # infinite where there is none
 
@@ -92,63 +89,88 @@ def on_demand(s: Situation) -> Course:
     )
 
 
-def on_spot(s: Situation, *, fall_back: bool) -> Course:
-    """`fall_back`: on-demand machines of the same type may be taken to keep the deadline."""
+def on_spot(s: Situation) -> Course:
+    """Nothing else, whatever the deadline: soon done where there is capacity, else hardly ever."""
     import numpy as np
 
     save, upload = _save(s)
     stay = spot.held_hours(s.machines) * 3600
-    gap = spot.gap_hours(s.machines) * 3600
     every = _interval(s, save, upload, stay)
-    noticed = save + upload <= s.notice_s - _LAST_SECONDS
-    lost = np.where(noticed, 15.0, np.minimum(every / 2, stay / 2))
-    restart = s.again_s + upload
-    spoilt = np.minimum((restart + lost) / stay, 0.95)
-    paid = (1 - spoilt) / (1 + save / every)  # work in an hour that is paid for
-    there = stay / (stay + gap)
-    rate = _rate_on_demand(s, save, upload)
-    unknown = (1 - there) * gap
-    wait = np.where(s.seen > 0, 0.0, np.where(s.seen < 0, gap, unknown))
-    room = s.deadline_s - s.startup_s - wait
+    restart = s.again_s + upload + _undone(s, save + upload, every, stay)
+    paid = (1 - np.minimum(restart / stay, 0.95)) / (1 + save / every)
     held = s.work_s / paid
-    alone = held / there
-    base = s.startup_s + wait
-    if fall_back and np.isfinite(s.deadline_s):
-
-        def split(work: Column) -> tuple[Column, Column]:
-            """Seconds on demand, and on spot, that do so much work in time."""
-            on_spot = work / paid
-            tight = on_spot / there > SAFE * room
-            less = np.maximum(SAFE * room - restart, 0)
-            share = np.maximum(rate - there * paid, 1e-9)
-            x = np.clip((work - there * paid * less) / share, 0, work / rate)
-            x = np.where(tight, x, 0)
-            y = np.where(tight, np.maximum(work - rate * x, 0) / paid, on_spot)
-            return np.where(x > 0, x + restart, 0), y
-
-        x, held = split(s.work_s)
-        hours = base + x + held / there
-        # Should it be slower than thought, more has to be done on demand: what is paid for is the
-        # mean over the band.
-        parts = [split(s.work_s * np.exp(off * s.width / 1.2816)) for off, _ in _SPEEDS]
-        weights = [weight for _, weight in _SPEEDS]
-        x = np.average([part[0] for part in parts], axis=0, weights=weights)
-        held = np.average([part[1] for part in parts], axis=0, weights=weights)
-        # Whatever happens on spot, on-demand from here on would have done it.
-        sure = in_time(s.deadline_s - base - restart, s.work_s / rate, s.width)
-    else:
-        x = np.zeros(len(held))
-        hours = base + alone
-        luck = 0.5 / np.sqrt(1 + held / stay)  # the fewer stays, the less they even out
-        sure = in_time(room, alone, np.hypot(s.width, 1.2816 * luck))
+    luck = 0.5 / np.sqrt(1 + held / stay)  # the fewer stays, the less they even out
+    belief = spot.beliefs(s.machines, s.seen)
+    alone = 3600 * (spot.waited_hours(held / 3600, s.machines) + spot.first_wait_hours(s.seen))
+    width = np.hypot(s.width, 1.2816 * luck)[:, None]
+    sure = in_time((s.deadline_s - s.startup_s)[:, None], alone, width)
     return Course(
-        hours=hours / 3600,
-        on_demand=x / 3600,
+        hours=(s.startup_s + (belief * alone).sum(axis=1)) / 3600,
+        on_demand=np.zeros(len(held)),
         spot=(held + s.startup_s) / 3600,
         interruptions=held / stay,
         every_s=every,
-        chance=s.fits * sure,
+        chance=s.fits * (belief * sure).sum(axis=1),
     )
+
+
+def on_both(s: Situation) -> Course:
+    """With on-demand machines of the same type to keep the deadline: as the policy expects."""
+    import numpy as np
+
+    save, upload = _save(s)
+    stay_h = spot.held_hours(s.machines)
+    every = _interval(s, save, upload, stay_h * 3600)
+    slowed = 1 + save / every
+    restart_h = (s.again_s + upload + _undone(s, save + upload, every, stay_h * 3600)) / 3600
+    first_h = np.maximum(s.startup_s / 3600 - restart_h, 0)  # of the first start, beyond others
+    rate = _rate_on_demand(s, save, upload)
+    ask = outlook.surface()
+
+    def expected(work_h: Column) -> outlook.Hours:
+        time_h = s.deadline_s / 3600 - first_h - MEASURED * work_h
+        found = ask.hours(work_h, time_h, restart_h, s.price, s.machines, s.seen)
+        start_h = np.where(found.spot > 0, first_h, 0)
+        safe_h = found.on_demand / (rate * slowed)  # fewer checkpoints, and rare failures
+        return outlook.Hours(found.spot + start_h, safe_h + first_h - start_h)
+
+    work_h = s.work_s * slowed / 3600
+    # Should it be slower than thought, more has to be done on demand: what is paid for is the mean
+    # over the band.
+    parts = [expected(work_h * np.exp(off * s.width / 1.2816)) for off, _ in _SPEEDS]
+    weights = [weight for _, weight in _SPEEDS]
+    on_spot_h = np.average([part.spot for part in parts], axis=0, weights=weights)
+    safe_h = np.average([part.on_demand for part in parts], axis=0, weights=weights)
+    middle = parts[len(parts) // 2]
+    # From the start on demand is a way to go on as well.
+    alone = on_demand(s)
+    dear = s.price * on_spot_h + safe_h >= alone.on_demand
+    held_h = middle.spot + middle.on_demand
+    whole_h = work_h + restart_h
+    most_h = np.maximum(s.deadline_s / 3600 - first_h - MEASURED * work_h, whole_h)
+    waited_h = np.minimum(spot.waited_hours(whole_h, s.machines), most_h[:, None])
+    done_h = (spot.beliefs(s.machines, s.seen) * waited_h).sum(axis=1)
+    starts = (held_h - first_h - whole_h) / np.maximum(restart_h, 1e-3)
+    taken = np.clip(np.minimum(starts, middle.spot / stay_h), 0, None)
+    # Whatever happens on spot, on-demand from here on would have done it.
+    room = s.deadline_s - s.startup_s - 3600 * restart_h
+    return Course(
+        hours=np.where(dear, alone.hours, np.maximum(first_h + done_h, held_h)),
+        on_demand=np.where(dear, alone.on_demand, safe_h),
+        spot=np.where(dear, 0, on_spot_h),
+        interruptions=np.where(dear, alone.interruptions, taken),
+        every_s=every,
+        chance=s.fits * in_time(room, s.work_s / rate, s.width),
+    )
+
+
+def _undone(s: Situation, saving: Column, every: Column, stay: Column) -> Column:
+    """Seconds of work that are lost with a machine: few where its notice leaves time to save."""
+    import numpy as np
+
+    noticed = saving <= s.notice_s - _LAST_SECONDS
+    found: Column = np.where(noticed, 15.0, np.minimum(every / 2, stay / 2))
+    return found
 
 
 def in_time(room: Column, needed: Column, width: Column) -> Column:

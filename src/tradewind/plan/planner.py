@@ -268,8 +268,8 @@ class Planner:
 
     def _notes(self, found: Search) -> list[str]:
         notes = [
-            "spot: machines are held "
-            "for hours as public probes of spot capacity show, and taken without regard to place",
+            "spot is what the policy that will decide expects of it, from measured series of "
+            "capacity, without regard to place",
         ]
         train = self.workload.train
         if train is not None and train.stack is None:

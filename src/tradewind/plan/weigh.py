@@ -130,9 +130,21 @@ def _situation(
         state_bytes=fast.state_bytes,
         notice_s=np.array([NOTICES.get(provider, 0.0) for provider, _ in goods.places])[place],
         seen=goods.seen[good],
+        price=_relative(goods, good),
         every_s=float(every) if every else None,
         deadline_s=deadline_s,
     )
+
+
+def _relative(goods: Goods, good: Numbers) -> Column:
+    """The price of spot, by that of the same machines on demand; no less where those are free or
+    not sold."""
+    import numpy as np
+
+    dear = np.nan_to_num(goods.prices["on_demand"][good])
+    found = np.nan_to_num(goods.prices["spot"][good], nan=np.inf)
+    relative: Column = np.divide(found, dear, out=np.full(len(good), np.inf), where=dear > 0)
+    return relative
 
 
 def _may_fall_back(workload: Workload, goods: Goods, deadline_s: float, picked: Picked) -> Flags:
@@ -154,8 +166,8 @@ def _course(whole: Situation, mode: Numbers, fall_back: Flags) -> Course:
     found = Course(*(np.zeros(len(mode)) for _ in range(6)))
     for at, course_of in (
         (mode != SPOT, finish.on_demand),
-        (fall_back, lambda s: finish.on_spot(s, fall_back=True)),
-        ((mode == SPOT) & ~fall_back, lambda s: finish.on_spot(s, fall_back=False)),
+        (fall_back, finish.on_both),
+        ((mode == SPOT) & ~fall_back, finish.on_spot),
     ):
         if at.any():
             found.put(at, course_of(whole.take(at)))

@@ -11,6 +11,9 @@ from tradewind.model.run import Way
 Spell = tuple[bool | None, float]
 """Whether it could be had, and for how many seconds that was seen; None: nobody looked."""
 
+MEASURED, UNMEASURED = 0.02, 0.1
+"""By what share work may take longer than thought: where its speed was measured, and before."""
+
 
 class Option(Struct, frozen=True):
     """One way to hold, with its speed as measured by now.

@@ -1,16 +1,19 @@
 """How spot machines behave: how long they are held, and how long none can be had. Pure.
 
-From public probes of spot capacity: the hazard of losing a machine falls some twentyfold with its
-age, up runs last 0.6 to 11 hours and down runs 0.2 to 12, with heavy tails. Several machines that
-need each other are lost with the first of them; losses come together, so that the hazard of a gang
-grows more slowly than its size.
+What one machine does was learned (`regimes`). Several machines that need each other are lost with
+the first of them; losses come together, so that the hazard of a gang grows more slowly than its
+size, and it takes longer until all can be had again. In the grid of regimes a gang is a machine
+whose levels are shifted, so that whatever knows a belief knows gangs: that is the one idea of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, inf
+from functools import cache
+from math import log
 from typing import TYPE_CHECKING
+
+from tradewind.policy.regimes import Regimes, regimes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,40 +21,133 @@ if TYPE_CHECKING:
 
     Column = NDArray[np.float64]
 
-# Losses an hour of a machine as old as so many minutes.
+# Losses an hour of a machine as old as so many minutes, for how often to save (`cadence`).
 HAZARDS = ((0, 1.86), (10, 1.24), (20, 0.90), (40, 0.55), (80, 0.37), (160, 0.21), (320, 0.09))
 GANG = 0.6  # power of the machines by which the hazard grows
-GAP_H = 1.5  # mean time until one machine can be had again, somewhere in reach
-GAP_GANG = 0.3  # power of the machines by which that grows
+GAP_GANG = 0.3  # power of the machines by which the time grows until they can be had again
 ON_DEMAND_FAILURE_H = 50_000.0  # accelerator-hours between failures of hardware
 
 
-def mean_held_hours(machines: int) -> float:
-    """How long so many machines are held together, on average."""
-    more: float = machines**GANG
-    survived: float = 1.0
-    total: float = 0.0
-    ages = [minutes / 60 for minutes, _ in HAZARDS] + [inf]
-    for start, end, (_, hazard) in zip(ages, ages[1:], HAZARDS, strict=False):
-        rate = hazard * more
-        share = 1 - exp(-rate * (end - start))
-        total += survived * share / rate
-        survived *= 1 - share
-    return total
+def as_gang(belief: Column, machines: float) -> Column:
+    """The belief over regimes for so many machines at once, from that for one of them. Levels end
+    somewhere: what would be beyond is at the end."""
+    if machines == 1:
+        return belief
+    levels = regimes().model.levels
+    lost = _shifted(levels, GANG * log(machines))
+    back = _shifted(levels, -GAP_GANG * log(machines))
+    found: Column = lost.T @ belief.reshape(len(levels), -1) @ back
+    return found.ravel()
 
 
-def mean_gap_hours(machines: int) -> float:
-    """How long nothing can be had in between, on average."""
-    grown: float = machines**GAP_GANG
-    return GAP_H * grown
+def _shifted(levels: tuple[float, ...], by: float) -> Column:
+    """Level × level: where a level lies after a shift, shared by the two next to it."""
+    import numpy as np
+
+    moved = np.array(levels) + by
+    found: Column = np.array([np.interp(moved, levels, one) for one in np.eye(len(levels))]).T
+    return found
+
+
+class Spot:
+    """What is to be expected on average, by what is believed."""
+
+    def __init__(self, belief: Column) -> None:
+        now = regimes()
+        held, there = now.lives[:, 1, 0], _there(now)
+        self.there = float(belief @ there)
+        """Of the time."""
+        self.held_h = self.there / float(belief @ (there / held))
+        """From a start to the loss."""
+        self.often = float(belief @ now.often_up)
+
+
+@cache
+def believed(machines: int, seen: int = 0) -> Column:
+    """Of so many machines at once. `seen`: 1 they can be had, −1 they cannot, 0 nobody looked."""
+    now = regimes()
+    found = as_gang(now.start(1), machines)
+    if seen:
+        found = found * (now.often_up if seen > 0 else 1 - now.often_up)
+    whole: Column = found / found.sum()
+    return whole
+
+
+@cache
+def of(machines: int, seen: int = 0) -> Spot:
+    return Spot(believed(machines, seen))
 
 
 def held_hours(machines: Column) -> Column:
-    return _by_number(machines, mean_held_hours)
+    """How long so many machines are held together, on average."""
+    return _by_number(machines, lambda number: of(number).held_h)
 
 
-def gap_hours(machines: Column) -> Column:
-    return _by_number(machines, mean_gap_hours)
+def waited_hours(held_h: Column, machines: Column) -> Column:
+    """Case × regime: hours until so many have been held, if nothing else is, by the regime at the
+    start. Regimes change: after a while each is like the mean."""
+    import numpy as np
+
+    sizes, which = np.unique(machines, return_inverse=True)
+    tables = np.stack([_waits(int(number)) for number in sizes.tolist()])
+    at = np.log(np.clip(held_h, _LEAST_H, _MOST_H) / _LEAST_H) / _STEP
+    low = np.minimum(at.astype(np.int64), _POINTS - 2)
+    found: Column = tables[which, low]
+    found += (at - low)[:, None] * (tables[which, low + 1] - found)
+    return found
+
+
+# Points of held hours, evenly spaced in the logarithm.
+_LEAST_H, _MOST_H, _POINTS = 1e-3, 1e5, 185
+_STEP = log(_MOST_H / _LEAST_H) / (_POINTS - 1)
+
+
+@cache
+def _waits(machines: int) -> Column:
+    """Point of held hours × regime."""
+    import numpy as np
+
+    now = regimes()
+    there = _there(now)
+    change = 4 * now.model.drift + now.model.jump  # an hour
+    hours = np.concatenate([[0.0], np.geomspace(1e-3, 1e8, 400)])
+    same = (1 - np.exp(-change * hours)) / change
+    mean = float(believed(machines) @ there)
+    points = _LEAST_H * np.exp(_STEP * np.arange(_POINTS))
+    each = [
+        np.interp(points, share * same + mean * (hours - same), hours) for share in there.tolist()
+    ]
+    return np.ascontiguousarray(np.array(each).T)
+
+
+def first_wait_hours(seen: Column) -> Column:
+    """Case × regime: hours until machines can be had for the first time."""
+    import numpy as np
+
+    now = regimes()
+    gap = now.lives[:, 0, 0]
+    looked = seen[:, None]
+    gone = np.where(looked > 0, 0.0, np.where(looked < 0, 1.0, 1 - _there(now)))
+    found: Column = gap * gone
+    return found
+
+
+def beliefs(machines: Column, seen: Column) -> Column:
+    """Case × regime."""
+    import numpy as np
+
+    kinds, which = np.unique(3 * machines + seen, return_inverse=True)
+    numbers = np.round(kinds / 3).astype(int)
+    looks = np.round(kinds - 3 * numbers).astype(int)
+    asked = zip(numbers.tolist(), looks.tolist(), strict=True)
+    found: Column = np.array([believed(*one) for one in asked])[which]
+    return found
+
+
+def _there(now: Regimes) -> Column:
+    """Of the time, by regime."""
+    found: Column = now.lives[:, 1, 0] / now.lives[:, :, 0].sum(axis=1)
+    return found
 
 
 def _by_number(machines: Column, mean: Callable[[int], float]) -> Column:

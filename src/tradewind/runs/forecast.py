@@ -5,7 +5,7 @@ from __future__ import annotations
 from tradewind.model.event import Forecast
 from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import LOST_S
-from tradewind.policy.base import Known, Option
+from tradewind.policy.base import MEASURED, UNMEASURED, Known, Option
 from tradewind.runs import capacity as capacities
 from tradewind.runs.capacity import Capacity
 from tradewind.runs.money import spent, worked
@@ -15,8 +15,6 @@ from tradewind.units import format_hours, format_money
 
 TICK_S = 120.0
 """A controller looks at least this often, as a rule."""
-_KNOWN, _UNKNOWN = 0.02, 0.1
-"""By how much work may take longer than thought: where its speed was measured, and before."""
 _SILENT = 0.02
 _EASE = 0.02
 """A run that was announced as late is on time again only when there is this share to spare."""
@@ -61,7 +59,7 @@ def known(
         tick_s=TICK_S,
         all_work=spec.work,
         all_s=all_s,
-        doubt=_KNOWN if state.ratios else _UNKNOWN,
+        doubt=MEASURED if state.ratios else UNMEASURED,
         # As a rule a loss is listed at once: for silence a share of the time must do.
         notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
     )

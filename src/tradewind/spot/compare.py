@@ -11,12 +11,14 @@ from tradewind.policy import names
 from tradewind.policy.base import Policy
 from tradewind.spot.cases import Case, Config, Group, cut, starts
 from tradewind.spot.optimum import optimum
+from tradewind.spot.predict import predicted
 from tradewind.spot.simulate import Outcome, simulate
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+OURS = "tradewind"
 Simulate = Callable[[Case, Policy, int], Outcome]
 """With a number of the case, from which everything random follows."""
 
@@ -31,6 +33,8 @@ class Sum:
     restarts: int = 0
     decisions: int = 0
     decide_s: float = 0.0
+    predicted: float = 0.0
+    """By the planner, before the cases began; 0: it says nothing of such cases."""
 
     def add(self, found: Outcome, best: float, on_demand: float) -> None:
         self.cases += 1
@@ -49,6 +53,13 @@ class Sum:
             "late": self.late,
             "restarts": round(self.restarts / self.cases, 2),
             "decide_ms": round(1e3 * self.decide_s / max(self.decisions, 1), 4),
+        }
+
+    def planner(self) -> dict[str, Any]:
+        """What the planner said these cases would cost, and how far off that was."""
+        return {
+            "cost_vs_on_demand": round(self.predicted / self.on_demand, 4),
+            "error": round(self.predicted / self.cost - 1, 4),
         }
 
 
@@ -71,6 +82,7 @@ class Comparison:
             "by_series": {name: self._part(1, name) for name in series},
             "optimum_vs_on_demand": round(first.optimum / first.on_demand, 4),
             "skipped": list(dict.fromkeys(self.skipped)),
+            **_planner(whole),
         }
 
     def _part(self, at: int, name: str) -> dict[str, Any]:
@@ -80,6 +92,7 @@ class Comparison:
             "cases": first.cases,
             "optimum_vs_on_demand": round(first.optimum / first.on_demand, 4),
             "by_policy": {name: total.figures() for name, total in found.items()},
+            **_planner(found),
         }
 
     def _total(self, wanted: Callable[[tuple[str, str, str]], bool]) -> dict[str, Sum]:
@@ -92,6 +105,11 @@ class Comparison:
         return found
 
 
+def _planner(totals: Mapping[str, Sum]) -> dict[str, Any]:
+    ours = totals.get(OURS)
+    return {"planner": ours.planner()} if ours and ours.predicted else {}
+
+
 def compare(
     groups: Sequence[Group],
     configs: Sequence[Config],
@@ -99,8 +117,9 @@ def compare(
     policies: Sequence[str],
     run: Simulate | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    nodes: int = 1,
 ) -> Comparison:
-    """InvalidValue: no series is long enough for any case."""
+    """Of so many machines at once. InvalidValue: no series is long enough for any case."""
     chosen = {name: names.named(name) for name in policies}
     found = Comparison(policies)
     total, done = len(groups) * len(configs) * windows, 0
@@ -117,6 +136,9 @@ def compare(
                 best = _optima(group, config, windows)
                 for number, (case, least) in enumerate(zip(cases, best, strict=True)):
                     _one(found, group.name, case, float(least), number, chosen, run)
+                    if OURS in chosen and len(case.zones) == 1:
+                        ours = found.sums[config.name, group.name, OURS]
+                        ours.predicted += predicted(case, nodes)
                     progress(done + number, total)
             done += windows
     if not found.sums:
