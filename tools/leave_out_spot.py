@@ -33,8 +33,7 @@ def use(series: Sequence[Series]) -> None:
     regimes.learned = lambda: model
     regimes.forget()
     backward.few.cache_clear()
-    value._values.cache_clear()
-    value._rounding.cache_clear()
+    value.forget()
 
 
 def main() -> None:
