@@ -74,6 +74,9 @@ def test_in_words(cli: Cli, traces: str) -> None:
         (["--deadline", "500"], 2, "no series is long enough"),
         (["--prices", "/nowhere.csv"], 5, "cannot be read"),
         (["--windows", "0"], 2, "--windows"),
+        (["--deadline", ""], 2, "--deadline is '', and names nothing"),
+        (["--policies", ","], 2, "--policies is ',', and names nothing"),
+        (["--task", "1,2"], 2, "one number of hours"),
     ],
 )
 def test_bad_input(cli: Cli, traces: str, given: list[str], code: int, words: str) -> None:
@@ -88,6 +91,72 @@ def test_malformed_traces(cli: Cli, tmp_path: Path) -> None:
     assert result.code == 4
     assert "line 2" in result.err
     assert "VALUExCOUNT" in result.err
+
+
+@pytest.mark.parametrize(
+    ("rle", "gap", "words"),
+    [
+        ("1x99999999999", "300", "99,999,999,999 ticks; at most 10,000,000"),
+        (f"1x{'9' * 5000}", "300", "which is not VALUExCOUNT"),
+        (f"{'9' * 5000}x3", "300", "which is not VALUExCOUNT"),
+        ("1x9", "1e15", "more than a day"),
+    ],
+)
+def test_numbers_beyond_reason(cli: Cli, tmp_path: Path, rle: str, gap: str, words: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(HEAD + f"a,availability,aws,z,v100,1,,{gap},,{rle}\n")
+    result = cli("bench", "spot", "--traces", str(path))
+    assert (result.code, words in result.err) == (4, True), result.err
+    assert len(result.err) < 300
+
+
+def test_a_long_series_is_not_damaged(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text(HEAD + f"a,availability,aws,z,v100,1,,300,,{'1x1 0x1 ' * 20_000}\n")
+    found = cli("bench", "spot", "--traces", str(path), *FAST, "--policies", "greedy", "--json")
+    assert found.json["cases"] == 6
+
+
+PRICES = "trace_id,gap_seconds,n_ticks,on_demand,rle\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "code", "words"),
+    [
+        ("a,300,120,3,1x120\na,300,120,3,2x120\n", 4, "line 3: a is there twice"),
+        ("x,300,120,3,1x120\n", 3, "no prices of any series"),
+        ("", 3, "no prices of any series"),
+        ("a,300,120,0.0000001,1x120\n", 4, "on_demand of a is missing or 0"),
+        ("a,300,119,3,1x119\n", 4, "its prices 119 of 300 s"),
+        ("a,195,120,3,1x120\n", 4, "its prices 120 of 195 s"),
+        ("a,300,120,3,-1x120\n", 4, "price is -1, which cannot be"),
+    ],
+)
+def test_bad_prices(
+    cli: Cli, traces: str, tmp_path: Path, lines: str, code: int, words: str
+) -> None:
+    prices = tmp_path / "prices.csv"
+    prices.write_text(PRICES + lines)
+    result = cli("bench", "spot", "--traces", traces, "--prices", str(prices), *FAST)
+    assert (result.code, words in result.err) == (code, True), result.err
+
+
+def test_spot_for_nothing(cli: Cli, traces: str, tmp_path: Path) -> None:
+    """The best costs nothing then: no share of it can be told."""
+    prices = tmp_path / "prices.csv"
+    prices.write_text(PRICES + "c,300,120,3,0x120\n")
+    given = ["bench", "spot", "--traces", traces, "--prices", str(prices), *FAST]
+    found = cli(*given, "--json").json
+    free = found["by_series"]["c"]["by_policy"]
+    assert free["greedy"]["gap_to_optimum"] == 0
+    assert free["on-demand"]["gap_to_optimum"] is None
+    assert found["unpriced"] == ["a", "b"]
+    assert "without prices, and so at the usual ones: 2 series" in cli(*given).out
+
+
+def test_the_same_hours_twice_are_one_configuration(cli: Cli, traces: str) -> None:
+    given = ["--traces", traces, *FAST, "--deadline", "5,5.0", "--policies", "greedy", "--json"]
+    assert cli("bench", "spot", *given).json["cases"] == 9
 
 
 def test_one_case_is_drawn(cli: Cli, tmp_path: Path) -> None:

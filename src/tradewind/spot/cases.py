@@ -182,19 +182,16 @@ def starts(ticks: int, window: int, windows: int) -> list[int]:
     return [round(n * last / (windows - 1)) for n in range(windows)]
 
 
-def cut(group: Group, config: Config, windows: int) -> list[Case]:
+def cut(group: Group, config: Config, windows: int) -> Iterator[Case]:
+    """One after the other: all at once may not fit the memory."""
     window = config.window(group.gap_s)
-    found = []
     for start in starts(group.up.shape[1], window, windows):
         part = slice(start, start + window)
-        found.append(
-            Case(
-                config,
-                group.zones,
-                group.gap_s,
-                group.up[:, part].tolist(),
-                group.prices[:, part].tolist(),
-                group.on_demand,
-            )
+        yield Case(
+            config,
+            group.zones,
+            group.gap_s,
+            group.up[:, part].tolist(),
+            group.prices[:, part].tolist(),
+            group.on_demand,
         )
-    return found

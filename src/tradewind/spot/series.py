@@ -66,7 +66,12 @@ def read(path: Path, prices: Path | None = None, kinds: Sequence[str] = ()) -> l
         found.append(series)
     if not found:
         what = f" of kind {' or '.join(kinds)}" if kinds else ""
-        raise NotFound(f"{path} has no series{what}", hint="see --kinds")
+        raise NotFound(f"{path} has no series{what}", hint="see --kinds" if kinds else None)
+    if prices and not any(series.priced for series in found):
+        raise NotFound(
+            f"{prices} has no prices of any series in {path}",
+            hint="trace_id must be the same in both; without --prices, usual ones are taken",
+        )
     return found
 
 
@@ -124,12 +129,14 @@ def _start_s(cells: Mapping[str, str], trace_id: str) -> int:
 def _prices(path: Path) -> dict[str, tuple[int, float, NDArray[np.int64]]]:
     import numpy as np
 
-    found = {}
+    found: dict[str, tuple[int, float, NDArray[np.int64]]] = {}
     for line, cells in csvfile.rows(path):
         try:
             trace_id = traces.text(cells, "trace_id")
             runs = traces.prices(cells, trace_id)
-            on_demand = csvfile.number(cells, "on_demand", most=1e6)
+            if trace_id in found:
+                raise InvalidValue(f"{trace_id} is there twice")
+            on_demand = round(1e6 * (csvfile.number(cells, "on_demand", most=1e6) or 0))
             if not on_demand:
                 raise InvalidValue(f"on_demand of {trace_id} is missing or 0")
             prices = np.repeat(
@@ -138,5 +145,5 @@ def _prices(path: Path) -> dict[str, tuple[int, float, NDArray[np.int64]]]:
             gap_s = traces.gap_s(cells, trace_id)
         except InvalidValue as error:
             raise BadFile(f"{path}, line {line}: {error.message}") from None
-        found[trace_id] = (round(on_demand * 1e6), gap_s, prices)
+        found[trace_id] = (on_demand, gap_s, prices)
     return found
