@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
+from tradewind import pictures
+from tradewind.pictures.spotcase import Course, SpotCaseData
 
 HEAD = "trace_id,kind,provider,zone,accelerator,nodes,start_utc,gap_seconds,n_ticks,rle\n"
 LENGTH = 120
@@ -171,5 +173,43 @@ def test_one_case_is_drawn(cli: Cli, tmp_path: Path) -> None:
         assert not one["late"]
         assert one["cost_usd"] >= found["optimum_usd"]
     assert "perfect foresight" in picture.read_text()
+    assert " on spot and $" in found["on"]
     assert cli(*given, "--start", "99").code == 2
     assert cli(*given[:-1], "zx").code == 3
+    for wrong in (["--start", "nan"], ["--start", "inf"], ["--policies", ","]):
+        result = cli(*given, *wrong)
+        assert (result.code, wrong[0] in result.err) == (2, True), result.err
+
+
+def test_a_machine_with_both_prices_is_taken(cli: Cli, tmp_path: Path) -> None:
+    """The cheapest that makes it has no spot price; and the deadline is ours, which is said."""
+    path, work = tmp_path / "t.csv", tmp_path / "work.yaml"
+    rows = [line.replace("1x120", "1x999").replace(f",{LENGTH},", ",,") for line in LINES]
+    path.write_text(HEAD + "\n".join(rows) + "\n")
+    size = "step: 1s, steps: 7200, memory: 10GB"
+    work.write_text(f"name: tiny\nwork: {{on: 1xV100-16GB, {size}}}\nlimits: {{budget: $500}}\n")
+    given = ["sim", "trace", str(work), "--traces", str(path), "--series", "zc"]
+    text = cli(*given, "--series", "c").out
+    assert text.startswith("tiny on 1 × ")
+    assert "without a deadline, half as much time again" in text
+
+
+def test_which_zone_was_held_is_drawn(tmp_path: Path) -> None:
+    def course(held: tuple[int, ...]) -> Course:
+        share = tuple((n + 1) / len(held) for n in range(len(held)))
+        return Course("one", held, share, tuple(1e6 * s for s in share), False, 2, len(held) / 10)
+
+    up = ((True,) * 40, (True,) * 40)
+    drawn = SpotCaseData(
+        ("za", "zb"), up, 0.1, 3.0, 3.5, 9e5, (course((0,) * 10 + (1,) * 10 + (2,) * 10),)
+    )
+    alone = SpotCaseData(("za",), up[:1], 0.1, 3.0, 3.5, 9e5, (course((0,) * 30),))
+    assert drawn.size()[1] > alone.size()[1]
+    picture = tmp_path / "case.svg"
+    pictures.draw([drawn], picture, title="t", note="n")
+    text = picture.read_text()
+    # Hours are told however short the case is.
+    for word in ("0.5", "3.5", "za", "zb"):
+        assert f">{word}</text>" in text, word
+    assert "then on-demand" in drawn.caption
+    assert "then on-demand" not in alone.caption
