@@ -18,12 +18,9 @@ from tradewind.policy.base import Choice, Known
 
 
 def choose(known: Known) -> Choice:
-    safe = [option for option in known.options if safety.is_safe(option)]
-    if known.time_s is None or not safe:
+    if known.time_s is None or not any(safety.is_safe(option) for option in known.options):
         return plain.choose(known)
-    work_s = min(known.work / option.rate for option in safe)
-    margin_s = known.doubt * work_s + known.notice_s
-    careful = replace(known, time_s=known.time_s - margin_s)
+    careful = with_margin(known)
     choice = expected.choose(careful)
     if choice.option is None:
         choice = _tried(careful) or choice
@@ -36,6 +33,14 @@ def choose(known: Known) -> Choice:
             return Choice(held, "what is held makes the deadline, and nothing else does surely")
         return safety.safest(known)
     return choice
+
+
+def with_margin(known: Known) -> Known:
+    """The same, with less time for what is not known for certain."""
+    work_s = [known.work / option.rate for option in known.options if safety.is_safe(option)]
+    if known.time_s is None or not work_s:
+        return known
+    return replace(known, time_s=known.time_s - known.doubt * min(work_s) - known.notice_s)
 
 
 def _tried(known: Known) -> Choice | None:
