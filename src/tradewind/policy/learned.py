@@ -1,7 +1,7 @@
 """What was learned of spot capacity from measured series: the numbers, and where they came from.
 
 `data/spot.json` is part of the package, like code: read once, and the same for everyone. It is
-fitted by `tradewind calibrate-spot` and holds
+fitted by `tradewind calibrate --spot` and holds
 
     ages_s   an age of a spell falls into the last of these that it has reached
     up       losses an hour of a machine of that age, in a zone of the middle regime

@@ -66,7 +66,8 @@ def read(path: Path, prices: Path | None = None, kinds: Sequence[str] = ()) -> l
         found.append(series)
     if not found:
         what = f" of kind {' or '.join(kinds)}" if kinds else ""
-        raise NotFound(f"{path} has no series{what}", hint="see --kinds" if kinds else None)
+        hint = "its column `kind` says what they are" if kinds else None
+        raise NotFound(f"{path} has no series{what}", hint=hint)
     if prices and not any(series.priced for series in found):
         raise NotFound(
             f"{prices} has no prices of any series in {path}",
