@@ -148,3 +148,16 @@ def test_zones_are_watched_together_at_the_same_time(tmp_path: Path) -> None:
     [up] = fit._joined(read(table(tmp_path, *late)), 1, 2)
     assert len(up) == 40 * 12 - 6
     assert up.all()
+
+
+def test_no_two_groups_have_one_name(tmp_path: Path) -> None:
+    start, gaps = "2023-02-15T00:00:00Z", (600, 300)
+    lines = [
+        f"{zone}{gap}-x,availability,aws,{zone},v100,1,{day},{gap},,1x10"
+        for gap in gaps
+        for day in (start, "2023-03-15T00:00:00Z", "2023-04-15T00:00:00Z")
+        for zone in (f"a{day[6]}", f"b{day[6]}")
+    ]
+    names = [group.name for group in cases.groups(read(table(tmp_path, *lines)), 1)]
+    assert len(set(names)) == len(names) == 6
+    assert names[:3] == ["aws v100 x", "aws v100 x 600 s", "aws v100 x 600 s #2"]

@@ -110,7 +110,7 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
     Where any of them has prices, those without are left out too: they could not be compared."""
     import numpy as np
 
-    found = []
+    found: list[Group] = []
     for together in overlapping(all_series):
         if any(s.priced for s in together):
             together = [s for s in together if s.priced]
@@ -121,11 +121,9 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
         skip = [(start_s - s.start_s) // gap_s for s in together]
         ticks = min(s.ticks - skipped for s, skipped in zip(together, skip, strict=True))
         cut = [slice(skipped, skipped + ticks) for skipped in skip]
-        first = together[0]
-        day = first.trace_id.rsplit("-", 1)[-1]
         found.append(
             Group(
-                f"{first.provider} {first.accelerator} {day}",
+                _group_name(together[0], [group.name for group in found]),
                 _names(together),
                 gap_s,
                 np.stack([s.up(nodes)[c] for s, c in zip(together, cut, strict=True)]),
@@ -134,6 +132,17 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
             )
         )
     return found
+
+
+def _group_name(first: Series, taken: Sequence[str]) -> str:
+    """Each group has another: results are told by it."""
+    name = f"{first.provider} {first.accelerator} {first.trace_id.rsplit('-', 1)[-1]}"
+    if name in taken:
+        name += f" {first.gap_s} s"
+    number = 2
+    while name in taken:
+        name, number = f"{name.removesuffix(f' #{number - 1}')} #{number}", number + 1
+    return name
 
 
 def _names(together: Sequence[Series]) -> tuple[str, ...]:

@@ -104,7 +104,9 @@ def _series(
         provider=(cells.get("provider") or "").strip(),
         zone=(cells.get("zone") or trace_id).strip(),
         accelerator="×".join(
-            (cells.get(name) or "").strip() for name in ("accelerator", "accel_count")
+            part
+            for name in ("accelerator", "accel_count")
+            if (part := (cells.get(name) or "").strip())
         ),
         nodes=int(nodes),
         gap_s=int(gap_s),
