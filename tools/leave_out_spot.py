@@ -35,8 +35,7 @@ def use(series: Sequence[Series]) -> None:
     regimes.learned = lambda: model
     regimes.forget()
     backward.few.cache_clear()
-    value._values.cache_clear()
-    value._rounding.cache_clear()
+    value.forget()
     gangs.believed.cache_clear()
     gangs.of.cache_clear()
 

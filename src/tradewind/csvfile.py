@@ -9,9 +9,13 @@ from pathlib import Path
 
 from tradewind.errors import BadFile, InvalidValue, NoAccess
 
+_LONGEST_CELL = 2**27
+"""A series is one cell, and Python's own limit of 128 KiB is a month of prices."""
+
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Each row and the line it ends on. BadFile if it is damaged, NoAccess if out of reach."""
+    csv.field_size_limit(_LONGEST_CELL)
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:

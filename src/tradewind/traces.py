@@ -10,6 +10,12 @@ from collections.abc import Mapping
 from tradewind import csvfile
 from tradewind.errors import InvalidValue
 
+MOST_TICKS = 10_000_000
+"""Of one series: sixteen weeks of seconds. More is a mistake, and would not fit the memory."""
+LONGEST_GAP_S = 86400
+_DIGITS = 18
+"""Longer numbers are no counts, and Python refuses the longest of them."""
+
 
 def text(cells: Mapping[str, str], name: str) -> str:
     found = (cells.get(name) or "").strip()
@@ -22,6 +28,8 @@ def gap_s(cells: Mapping[str, str], name: str) -> float:
     found = csvfile.number(cells, "gap_seconds")
     if not found:
         raise InvalidValue(f"gap_seconds of {name} is missing or 0")
+    if found > LONGEST_GAP_S:
+        raise InvalidValue(f"gap_seconds of {name} is {found:g}, which is more than a day")
     return found
 
 
@@ -30,9 +38,8 @@ def counts(cells: Mapping[str, str], name: str, nodes: float) -> list[tuple[int,
     found = []
     for piece in text(cells, "rle").split():
         value, x, times = piece.partition("x")
-        # Digits of any script pass isdigit, but not together with isascii.
-        if not (x and (value + times).isascii() and value.isdigit() and times.isdigit()):
-            raise InvalidValue(f"rle of {name} has {piece!r}, which is not VALUExCOUNT")
+        if not (x and _is_count(value) and _is_count(times)):
+            raise InvalidValue(f"rle of {name} has {piece[:40]!r}, which is not VALUExCOUNT")
         if int(value) > nodes or int(times) == 0:
             raise InvalidValue(f"rle of {name} has {piece!r} where {nodes:.0f} were tried")
         found.append((int(value), int(times)))
@@ -45,17 +52,24 @@ def prices(cells: Mapping[str, str], name: str) -> list[tuple[float, int]]:
     found = []
     for piece in text(cells, "rle").split():
         value, x, times = piece.partition("x")
-        if not (x and times.isascii() and times.isdigit() and int(times)):
-            raise InvalidValue(f"rle of {name} has {piece!r}, which is not PRICExCOUNT")
+        if not (x and _is_count(times) and int(times)):
+            raise InvalidValue(f"rle of {name} has {piece[:40]!r}, which is not PRICExCOUNT")
         price = csvfile.number({"price": value}, "price", most=1e6)
         if price is None:
-            raise InvalidValue(f"rle of {name} has {piece!r}, which is not PRICExCOUNT")
+            raise InvalidValue(f"rle of {name} has {piece[:40]!r}, which is not PRICExCOUNT")
         found.append((price, int(times)))
     _agrees(cells, name, sum(times for _, times in found))
     return found
 
 
+def _is_count(text: str) -> bool:
+    # Digits of any script pass isdigit, but not together with isascii.
+    return text.isascii() and text.isdigit() and len(text) <= _DIGITS
+
+
 def _agrees(cells: Mapping[str, str], name: str, ticks: int) -> None:
+    if ticks > MOST_TICKS:
+        raise InvalidValue(f"rle of {name} has {ticks:,} ticks; at most {MOST_TICKS:,} can be read")
     said = csvfile.number(cells, "n_ticks")
     if said is not None and said != ticks:
         raise InvalidValue(f"rle of {name} has {ticks} ticks, and n_ticks is {said:.0f}")

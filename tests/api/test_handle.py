@@ -10,7 +10,7 @@ import pytest
 
 import tradewind
 from tests.cli.local_jobs import cleaned, job
-from tradewind import errors, workload
+from tradewind import clock, errors, workload
 from tradewind import store as stores
 from tradewind.model.event import Ended, Submitted
 
@@ -127,3 +127,14 @@ def test_more_machines_than_the_plan_has_are_predicted_to_cost_more(tmp_path: Pa
     one, three = (submit.spec_of(wanted, local=True, nodes=nodes) for nodes in (1, 3))
     assert one.predicted_cost
     assert three.predicted_cost == 3 * one.predicted_cost
+
+
+def test_every_way_is_there_once() -> None:
+    from tradewind.api import submit
+    from tradewind.plan import ways
+
+    example = Path(__file__).parents[2] / "examples" / "pretrain-1.3b" / "work.yaml"
+    wanted = submit.wanted(example)
+    assert wanted.others
+    spec = ways.spec(wanted.plan, wanted.workload, clock.now(), others=wanted.others)
+    assert len({(way.what, way.nodes) for way in spec.ways}) == len(spec.ways)

@@ -35,3 +35,6 @@ def test_it_is_where_least_time_is_lost(save_s: float, mean_s: float) -> None:
 def test_a_save_longer_than_a_machine_lives_is_not_repeated() -> None:
     assert cadence.daly_s(5000, 2000) == 2000
     assert cadence.every_s(0, 0) == cadence.LEAST_S
+    for save_s in (1800, 3600, 7200, 90_000):
+        for spot in (False, True):
+            assert cadence.every_s(save_s, 0, spot=spot) > save_s + cadence.LEAST_S

@@ -9,8 +9,11 @@ import pytest
 
 from tests.runs.builders import NOW, SPOT, WAY, a_beat, a_seen, running, state_of, submitted
 from tradewind.model.action import Record
-from tradewind.model.event import Event, LegRequested, Warned
+from tradewind.model.event import Event, LegDraining, LegRequested, Warned
+from tradewind.model.run import Way
+from tradewind.policy import safety
 from tradewind.policy.base import Choice, Known
+from tradewind.runs import forecast
 from tradewind.runs.decide import decide
 
 
@@ -55,4 +58,27 @@ def test_where_there_is_only_spot_the_plain_rule_chooses() -> None:
 def test_machines_that_work_are_not_left_for_a_policy_that_fails() -> None:
     state = running(way=SPOT, ways=(SPOT, WAY), deadline_s=NOW + 36_000)
     seen = a_seen(beats=(a_beat(rate=1.0, step=10.0),), ago_s=10_000.0)
-    assert not any(e.__class__.__name__ == "LegDraining" for e in recorded(state, seen, fails))
+    found = recorded(state, seen, fails)
+    assert not any(isinstance(event, LegDraining) for event in found)
+    [warned] = [event for event in found if isinstance(event, Warned)]
+    assert (warned.about, warned.level) == ("policy", 1)
+    assert "ZeroDivisionError: by no slack" in warned.reason
+
+
+def test_the_net_holds_while_a_policy_fails() -> None:
+    """What may be taken is left while safe machines still make it; what is safe never is."""
+    seen = a_seen(beats=(a_beat(rate=1.0, step=10.0),), ago_s=10_000.0)
+
+    def draining(way: Way, left_s: float) -> list[LegDraining]:
+        state = running(way=way, ways=(SPOT, WAY), deadline_s=NOW + left_s)
+        found = recorded(state, seen, fails)
+        return [event for event in found if isinstance(event, LegDraining)]
+
+    state = running(way=SPOT, ways=(SPOT, WAY), deadline_s=NOW + 1.0)
+    assert state.spec
+    question = forecast.known(state, state.spec, seen, (SPOT, WAY), NOW, None)
+    least_s = safety.rescue_s(question, question.work)
+    [moved] = draining(SPOT, least_s + 60)
+    assert (moved.cause, "cannot be used" in moved.reason) == ("moved", True)
+    assert not draining(WAY, least_s + 60)
+    assert not draining(SPOT, least_s - 60)  # that would be late all the same

@@ -126,3 +126,38 @@ def test_series_that_are_too_short_are_skipped_and_said(tmp_path: Path) -> None:
 def test_too_little_to_learn_from_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="too little"):
         fit.fit(read(table(tmp_path, A)), "now")
+
+
+def line(name: str, start: str, rle: str) -> str:
+    return f"{name},availability,aws,z{name},v100,1,{start},600,,{rle}"
+
+
+def test_series_in_which_nothing_can_change_teach_nothing(tmp_path: Path) -> None:
+    start = "2023-02-15T00:00:00Z"
+    moments = [line(f"m{n}", start, "1x1") for n in range(200)]
+    with pytest.raises(InvalidValue, match="too little"):
+        fit.fit(read(table(tmp_path, *moments)), "now")
+    found = fit.fit(read(table(tmp_path, line("a", start, "1x100 0x50 1x50"), *moments)), "now")
+    assert list(found.sources) == ["a"]
+
+
+def test_zones_are_watched_together_at_the_same_time(tmp_path: Path) -> None:
+    """One is up while the other is down: together they are always up, if they are aligned."""
+    rle = " ".join(["1x6 0x6"] * 40)
+    late = [line("a", "2023-02-15T00:00:00Z", rle), line("b", "2023-02-15T01:00:00Z", rle)]
+    [up] = fit._joined(read(table(tmp_path, *late)), 1, 2)
+    assert len(up) == 40 * 12 - 6
+    assert up.all()
+
+
+def test_no_two_groups_have_one_name(tmp_path: Path) -> None:
+    start, gaps = "2023-02-15T00:00:00Z", (600, 300)
+    lines = [
+        f"{zone}{gap}-x,availability,aws,{zone},v100,1,{day},{gap},,1x10"
+        for gap in gaps
+        for day in (start, "2023-03-15T00:00:00Z", "2023-04-15T00:00:00Z")
+        for zone in (f"a{day[6]}", f"b{day[6]}")
+    ]
+    names = [group.name for group in cases.groups(read(table(tmp_path, *lines)), 1)]
+    assert len(set(names)) == len(names) == 6
+    assert names[:3] == ["aws v100 x", "aws v100 x 600 s", "aws v100 x 600 s #2"]

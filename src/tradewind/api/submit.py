@@ -97,7 +97,8 @@ def _best(plans: Plans) -> Wanted:
 
     if plans.best is None:
         raise NotFound("no plan keeps every limit", hint=what_binds(plans))
-    others = tuple(plan for plan in plans.plans if plan is not plans.best)
+    # By value: the best one is among them, made once more.
+    others = tuple(plan for plan in plans.plans if plan != plans.best)
     return Wanted(plan=plans.best, others=others, workload=plans.workload)
 
 

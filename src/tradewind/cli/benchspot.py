@@ -80,16 +80,18 @@ def spot(
     from tradewind.spot import cases, compare, series
     from tradewind.spot.harsh import simulate as harshly
 
-    chosen = _list(policies) if policies else list(POLICIES)
+    chosen = list(POLICIES) if policies is None else listed(policies, "--policies")
     for name in chosen:
         named(name)
+    work = _hours(TASKS[mode] if task is None else task, "--task")
+    if len(work) != 1:
+        raise InvalidValue(f"--task is {task!r}", hint="one number of hours")
     configs = [
-        cases.Config(work_s, due, over)
-        for work_s in _hours(TASKS[mode] if task is None else task, "--task")
-        for due in _hours(deadline or DEADLINES[mode], "--deadline")
+        cases.Config(work[0], due, over)
+        for due in _hours(DEADLINES[mode] if deadline is None else deadline, "--deadline")
         for over in _hours(overhead, "--overhead")
     ]
-    wanted = [] if kinds == "all" else _list(kinds)
+    wanted = [] if kinds == "all" else listed(kinds, "--kinds")
     found = series.read(Path(traces), Path(prices) if prices else None, wanted)
     if mode == "single":
         groups = [cases.single(one, nodes) for one in found]
@@ -114,6 +116,9 @@ def spot(
             nodes,
         )
     document = {"mode": mode, "harsh": harsh, "seed": SEED, "windows": windows, **result.document()}
+    # In a group, those without prices are left out where others have some.
+    plain = [one.trace_id for one in found if prices and mode == "single" and not one.priced]
+    document["unpriced"] = plain
     if as_json:
         render.print_json(document)
         return
@@ -127,14 +132,12 @@ def _print(document: dict[str, Any], chosen: list[str]) -> None:
     for name in chosen:
         figures = document["by_policy"][name]
         click.echo(
-            f"{name:<18}{figures['cost_vs_on_demand']:8.3f}{100 * figures['gap_to_optimum']:7.1f} %"
+            f"{name:<18}{figures['cost_vs_on_demand']:8.3f}{_gap(figures):>9}"
             f"{figures['late']:7d}{figures['restarts']:10.1f}{figures['decide_ms']:8.3f} ms"
         )
     click.echo("gap to the optimum by deadline/restart:")
     for config, part in document["by_config"].items():
-        gaps = (
-            f"{name} {100 * part['by_policy'][name]['gap_to_optimum']:.1f} %" for name in chosen
-        )
+        gaps = (f"{name} {_gap(part['by_policy'][name])}" for name in chosen)
         click.echo(f"  {config:<12} {', '.join(gaps)}")
     if "planner" in document:
         click.echo(f"the planner foretold {_foretold(document['planner'])}; by deadline/restart:")
@@ -142,28 +145,33 @@ def _print(document: dict[str, Any], chosen: list[str]) -> None:
             click.echo(f"  {config:<12} {_foretold(part['planner'])}")
     for line in document["skipped"]:
         click.echo(f"skipped: {line}")
+    if document["unpriced"]:
+        number = render.count(len(document["unpriced"]), "series", "series")
+        click.echo(f"without prices, and so at the usual ones: {number}")
 
 
 def _foretold(planner: dict[str, float]) -> str:
     return f"{planner['cost_vs_on_demand']:.3f}, {100 * planner['error']:+.1f} % off"
 
 
-def _list(text: str) -> list[str]:
+def _gap(figures: dict[str, Any]) -> str:
+    gap = figures["gap_to_optimum"]
+    return "–" if gap is None else f"{100 * gap:.1f} %"
+
+
+def listed(text: str, name: str) -> list[str]:
+    """What an option names, separated by commas; each once."""
     found = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not found:
-        raise InvalidValue(f"{text!r} names nothing")
+        raise InvalidValue(f"{name} is {text!r}, and names nothing")
     return found
 
 
 def _hours(text: str, name: str) -> list[int]:
     found = []
-    for part in _list(text):
+    for part in listed(text, name):
         try:
-            found.append(_seconds(float(part)))
+            found.append(round(float(part) * 3600))
         except (ValueError, OverflowError):
             raise InvalidValue(f"{name} is {text!r}", hint="hours, separated by commas") from None
-    return found
-
-
-def _seconds(hours: float) -> int:
-    return round(hours * 3600)
+    return list(dict.fromkeys(found))

@@ -105,7 +105,7 @@ def _fit_spot(traces: Path, out: Path) -> None:
         model = fit.fit(found, clock.now().replace(microsecond=0).isoformat())
     files.replace(out, msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n")
     hours = sum(model.sources.values())
-    click.echo(f"{hours:,.0f} hours of {len(found)} series → {out}")
+    click.echo(f"{hours:,.0f} hours of {len(model.sources)} series → {out}")
 
 
 def _work_out(out: Path) -> None:

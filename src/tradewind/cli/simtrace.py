@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,14 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
+from tradewind.cli.benchspot import listed
 from tradewind.errors import InvalidValue, NotFound
+from tradewind.units import format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.model import Market
-    from tradewind.model.plan import Plan
+    from tradewind.model.plan import Plan, Plans
     from tradewind.pictures.spotcase import SpotCaseData
     from tradewind.spot.cases import Case, Group
     from tradewind.spot.series import Series
@@ -61,19 +64,21 @@ def trace(
     from tradewind.policy import names
     from tradewind.spot.series import read
 
-    chosen = list(dict.fromkeys(p.strip() for p in policies.split(",") if p.strip()))
+    if not isfinite(start):
+        raise InvalidValue(f"--start is {start}", hint="hours into the series")
+    chosen = listed(policies, "--policies")
     for name in chosen:
         names.named(name)
     group = _group(read(Path(traces)), series)
-    case = _case(workload, group, start)
+    case, words = _case(workload, group, start)
     drawn = _data(case, group, chosen)
     if plot:
         from tradewind import pictures
 
-        note = f"Tradewind, series {group.name} from {start:g} h"
+        note = f"Tradewind, {words}; series {group.name} from {start:g} h"
         with render.busy(f"drawing {plot}"):
             pictures.draw([drawn], Path(plot), title="Spot with a deadline", note=note)
-    _show(drawn, as_json)
+    _show(drawn, words, as_json)
 
 
 def _group(found: list[Series], wanted: tuple[str, ...]) -> Group:
@@ -81,7 +86,7 @@ def _group(found: list[Series], wanted: tuple[str, ...]) -> Group:
 
     if not wanted:
         return cases.single(found[0], 1)
-    picked = []
+    picked: list[Series] = []
     for name in wanted:
         match = [s for s in found if name in (s.trace_id, s.zone)]
         if len(match) != 1:
@@ -91,7 +96,8 @@ def _group(found: list[Series], wanted: tuple[str, ...]) -> Group:
                 hint=f"name one of {', '.join(ids)}",
                 choices=ids,
             )
-        picked.append(match[0])
+        if all(match[0] is not one for one in picked):
+            picked.append(match[0])
     if len(picked) == 1:
         return cases.single(picked[0], 1)
     groups = cases.groups(picked, 1)
@@ -103,7 +109,8 @@ def _group(found: list[Series], wanted: tuple[str, ...]) -> Group:
     return groups[0]
 
 
-def _case(file: str, group: Group, start_h: float) -> Case:
+def _case(file: str, group: Group, start_h: float) -> tuple[Case, str]:
+    """With what it is about, in words."""
     from tradewind import plan, workload
     from tradewind.catalog import files as catalogs
     from tradewind.spot.cases import Case, Config
@@ -112,9 +119,7 @@ def _case(file: str, group: Group, start_h: float) -> Case:
     known = workload.known_names(catalog)
     with render.busy("planning"):
         plans = plan(workload.load(file, now=clock.now(), known=known), catalog=catalog)
-    best = plans.best
-    if best is None:
-        raise NotFound("no plan keeps every limit", hint=f"`tradewind plan {file}` says why")
+    best, safe, spot = _priced(plans, catalog, file)
     hour = 3600
     overhead_s = max(round(best.startup_hours * hour), 1)
     due_h = plans.deadline_hours or _SOFT * best.work_hours + best.startup_hours
@@ -127,22 +132,44 @@ def _case(file: str, group: Group, start_h: float) -> Case:
             f"{group.name} has {have_h:.0f} h; {window * group.gap_s / hour:.0f} h from"
             f" {start_h:g} h on are not there"
         )
-    safe, spot = (_price(catalog, best, market) * best.nodes for market in _MARKETS)
     up = group.up[:, at : at + window].tolist()
-    return Case(config, group.zones, group.gap_s, up, [[spot] * window for _ in up], safe)
-
-
-def _price(catalog: Catalog, best: Plan, market: Market) -> int:
-    """Of one machine of the plan's type: the plan's own price, else the cheapest there is."""
-    if market in best.price_hour:
-        return best.price_hour[market]
-    found = catalog.offers(
-        provider=best.provider, instance_type=best.instance_type, market=market, today=clock.today()
+    words = (
+        f"{plans.workload.name} on {best.nodes} × {best.instance_type} of {best.provider}, an hour"
+        f" {format_money(spot, digits=2)} on spot and {format_money(safe, digits=2)} on-demand"
     )
-    prices = [price.micros_hour for offer in found if (price := offer.price(market))]
-    if not prices:
-        raise NotFound(f"{best.provider} {best.instance_type} has no {market} price")
-    return min(prices)
+    if plans.deadline_hours is None:
+        words += "; without a deadline, half as much time again as the work takes"
+    return Case(config, group.zones, group.gap_s, up, [[spot] * window for _ in up], safe), words
+
+
+def _priced(plans: Plans, catalog: Catalog, file: str) -> tuple[Plan, int, int]:
+    """The best plan whose machines can be had on demand and on spot, and those prices."""
+    if plans.best is None:
+        raise NotFound("no plan keeps every limit", hint=f"`tradewind plan {file}` says why")
+    for found in (plans.best, *plans.plans):
+        safe, spot = (_price(catalog, found, market) for market in _MARKETS)
+        if safe and spot:
+            return found, safe * found.nodes, spot * found.nodes
+    best = plans.best
+    raise NotFound(
+        f"neither {best.provider} {best.instance_type} nor the next best machines have both a"
+        " spot and an on-demand price",
+        hint="name providers that have both under `limits:`, such as `providers: [aws]`",
+    )
+
+
+def _price(catalog: Catalog, found: Plan, market: Market) -> int | None:
+    """Of one machine of the plan's type: the plan's own price, else the cheapest there is."""
+    if market in found.price_hour:
+        return found.price_hour[market]
+    offers = catalog.offers(
+        provider=found.provider,
+        instance_type=found.instance_type,
+        market=market,
+        today=clock.today(),
+    )
+    prices = [price.micros_hour for offer in offers if (price := offer.price(market))]
+    return min(prices, default=None)
 
 
 def _data(case: Case, group: Group, chosen: list[str]) -> SpotCaseData:
@@ -182,10 +209,11 @@ def _data(case: Case, group: Group, chosen: list[str]) -> SpotCaseData:
     )
 
 
-def _show(drawn: SpotCaseData, as_json: bool) -> None:
+def _show(drawn: SpotCaseData, words: str, as_json: bool) -> None:
     table = drawn.tables()[0]
     if as_json:
         found: dict[str, Any] = {
+            "on": words,
             "work_h": round(drawn.work_h, 3),
             "deadline_h": round(drawn.deadline_h, 3),
             "optimum_usd": round(drawn.optimum / 1e6, 4),
@@ -202,6 +230,7 @@ def _show(drawn: SpotCaseData, as_json: bool) -> None:
         }
         render.print_json(found)
         return
+    click.echo(words)
     click.echo(drawn.heading)
     widths = [max(len(row[n]) for row in (table.columns, *table.rows)) for n in range(7)]
     for row in (table.columns, *table.rows):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEFT, _RIGHT = 1.5, 0.9
-_STRIP, _ROW, _GAP, _AXIS = 0.17, 1.25, 0.42, 0.55
+_STRIP, _ROW, _GAP, _AXIS, _LANE = 0.17, 1.25, 0.32, 0.55, 0.06
+_STEPS_H = (0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 96, 168, 336)
 NOTHING, SPOT, ON_DEMAND = "line", "green", "orange"
 
 
@@ -55,10 +56,15 @@ class SpotCaseData:
     @property
     def caption(self) -> str:
         return (
-            "Above: when each zone had capacity. Below, for each policy: what it held (green spot, "
-            "orange on-demand, grey nothing), the share of the work done (blue) against the "
-            "straight line to the deadline (dotted), and money spent (pink, right)."
+            "Above: when each zone had capacity. Below, for each policy: the share of the work "
+            "done (blue) against the straight line to the deadline (dotted); money spent (pink, "
+            "right) against what perfect foresight pays (dotted), and by how much it is more; and "
+            f"what was held (green spot, orange on-demand, grey nothing{self._lanes})."
         )
+
+    @property
+    def _lanes(self) -> str:
+        return "; lanes are the zones as above, then on-demand" if len(self.zones) > 1 else ""
 
     @property
     def provenance(self) -> Provenance:
@@ -85,7 +91,17 @@ class SpotCaseData:
 
     def size(self) -> tuple[float, float]:
         strips = len(self.zones) * (_STRIP + 0.06) + 0.25
-        return canvas.WIDTH, strips + len(self.courses) * (_ROW + _GAP) + _AXIS
+        return canvas.WIDTH, strips + len(self.courses) * (_ROW + self._gap) + _AXIS
+
+    @property
+    def _held(self) -> float:
+        """Height of what was held: where there are several zones, a lane for each, and one more
+        for on-demand."""
+        return 0.1 if len(self.zones) == 1 else _LANE * (len(self.zones) + 1)
+
+    @property
+    def _gap(self) -> float:
+        return self._held + _GAP
 
     def paint(self, area: canvas.Area) -> None:
         width = area.width - _LEFT - _RIGHT
@@ -98,15 +114,17 @@ class SpotCaseData:
             top += _STRIP + 0.06
         top += 0.25
         most = max(max(c.spent[-1] for c in self.courses), self.optimum) * 1.08
-        for number, course in enumerate(self.courses):
-            last = number + 1 == len(self.courses)
-            self._course(area.axes(_LEFT, top, width, _ROW), course, end_h, most, last=last)
-            strip = area.axes(_LEFT, top + _ROW + 0.04, width, 0.1)
-            colours = [_colour(held, len(self.zones)) for held in course.held]
-            _strip(strip, colours, self.tick_h, end_h)
-            top += _ROW + _GAP
+        for course in self.courses:
+            self._course(area.axes(_LEFT, top, width, _ROW), course, end_h, most)
+            strip = area.axes(_LEFT, top + _ROW + 0.04, width, self._held)
+            if len(self.zones) == 1:
+                _strip(strip, [_colour(held, 1) for held in course.held], self.tick_h, end_h)
+            else:
+                _held_lanes(strip, course.held, len(self.zones), self.tick_h, end_h)
+            top += _ROW + self._gap
+        self._hours(area.axes(_LEFT, top - _GAP + 0.1, width, 0.2), end_h)
 
-    def _course(self, axes: Axes, course: Course, end_h: float, most: float, *, last: bool) -> None:
+    def _course(self, axes: Axes, course: Course, end_h: float, most: float) -> None:
         hours = [0.0] + [(n + 1) * self.tick_h for n in range(len(course.done))]
         blue, pink = canvas.tone("blue"), canvas.tone("pink")
         axes.plot([0, self.deadline_h], [0, 1], color=canvas.tone("quiet"), lw=1, ls=":")
@@ -147,21 +165,17 @@ class SpotCaseData:
                 color=tone,
                 size=8,
             )
-        if last:
-            axes.text(
-                0.5,
-                -0.42,
-                "hours; the line is the deadline",
-                transform=axes.transAxes,
-                ha="center",
-                va="top",
-                color=canvas.tone("quiet"),
-                size=8,
-            )
-            for hour in range(0, int(end_h) + 1, max(6, int(end_h // 60) * 6)):
-                axes.text(
-                    hour, -0.2, str(hour), ha="center", va="top", size=8, color=canvas.tone("quiet")
-                )
+
+    def _hours(self, axes: Axes, end_h: float) -> None:
+        axes.set_xlim(0, end_h)
+        axes.set_ylim(0, 1)
+        axes.set_axis_off()
+        quiet = canvas.tone("quiet")
+        step = next((h for h in _STEPS_H if end_h / h <= 14), max(end_h // 14, 1))
+        for n in range(int(end_h / step) + 1):
+            axes.text(n * step, 1, f"{n * step:g}", ha="center", va="top", size=8, color=quiet)
+        words = "hours; the upright line is the deadline"
+        axes.text(end_h / 2, -0.3, words, ha="center", va="top", size=8, color=quiet)
 
 
 def _colour(held: int, zones: int) -> str:
@@ -176,4 +190,19 @@ def _strip(axes: Axes, colours: Sequence[str], tick_h: float, end_h: float) -> N
     for colour, ticks in groupby(colours):
         number = len(list(ticks))
         axes.broken_barh([(at * tick_h, number * tick_h)], (0, 1), color=canvas.tone(colour), lw=0)
+        at += number
+
+
+def _held_lanes(axes: Axes, held: Sequence[int], zones: int, tick_h: float, end_h: float) -> None:
+    axes.set_xlim(0, end_h)
+    axes.set_ylim(zones + 1, 0)
+    axes.set_axis_off()
+    ended_h = len(held) * tick_h
+    axes.broken_barh([(0, ended_h)], (0, zones + 1), color=canvas.tone(NOTHING), lw=0)
+    at = 0
+    for lane, ticks in groupby(held):
+        number = len(list(ticks))
+        if lane >= 0:
+            tone = canvas.tone(_colour(lane, zones))
+            axes.broken_barh([(at * tick_h, number * tick_h)], (lane, 1), color=tone, lw=0)
         at += number

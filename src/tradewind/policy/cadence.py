@@ -34,4 +34,5 @@ def hazard(age_s: float, machines: int = 1) -> float:
 def every_s(save_s: float, age_s: float, *, machines: int = 1, spot: bool = True) -> float:
     """From the start of one save to the start of the next, for what is held so long already."""
     rate = hazard(max(age_s, 0.0), machines) if spot else machines / ON_DEMAND_FAILURE_H
-    return min(max(daly_s(save_s, 3600 / rate) + save_s, LEAST_S), MOST_S)
+    # A save that takes as long as that must not be all that is done.
+    return min(max(daly_s(save_s, 3600 / rate) + save_s, LEAST_S), max(MOST_S, 2 * save_s))

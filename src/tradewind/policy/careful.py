@@ -14,16 +14,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tradewind.policy import expected, plain, safety
-from tradewind.policy.base import Choice, Known
+from tradewind.policy.base import Choice, Known, Option
 
 
 def choose(known: Known) -> Choice:
-    safe = [option for option in known.options if safety.is_safe(option)]
-    if known.time_s is None or not safe:
+    if known.time_s is None or not any(safety.is_safe(option) for option in known.options):
         return plain.choose(known)
-    work_s = min(known.work / option.rate for option in safe)
-    margin_s = known.doubt * work_s + known.notice_s
-    careful = replace(known, time_s=known.time_s - margin_s)
+    careful = with_margin(known)
     choice = expected.choose(careful)
     if choice.option is None:
         choice = _tried(careful) or choice
@@ -38,23 +35,54 @@ def choose(known: Known) -> Choice:
     return choice
 
 
+def with_margin(known: Known) -> Known:
+    """The same, with less time for what is not known for certain."""
+    work_s = [known.work / option.rate for option in known.options if safety.is_safe(option)]
+    if known.time_s is None or not work_s:
+        return known
+    return replace(known, time_s=known.time_s - known.doubt * min(work_s) - known.notice_s)
+
+
 def _tried(known: Known) -> Choice | None:
-    """The cheapest spot machines that nobody has refused lately, if there is time to fail."""
-    found = [
+    """The cheapest spot machines that nobody has refused lately, if there is time to fail. Dearer
+    ones than what is waited for only if they would be taken, were they there."""
+    options = known.options
+    spot = [n for n, option in enumerate(options) if not safety.is_safe(option)]
+    spot.sort(key=lambda n: options[n].price / options[n].rate)
+    found = (
         n
-        for n, option in enumerate(known.options)
-        if not safety.is_safe(option)
-        and option.up is not False
-        and (option.refused_s is None or option.refused_s >= plain.REFUSED_S)
+        for n in spot
+        if options[n].up is not False
+        and _not_refused(options[n])
         and safety.affordable(known, n)
-    ]
-    best = min(found, key=lambda n: known.options[n].price / known.options[n].rate, default=None)
+        and (_as_cheap(options[n], options[spot[0]]) or _taken(known, n))
+    )
+    best = next(found, None)
     if best is None:
         return None
     option = known.options[best]
     name = option.way.words if option.way else option.place
     time = safety.time_words(known)
     return Choice(best, f"{name} is tried: waiting for spot would be cheapest, with {time}")
+
+
+def _not_refused(option: Option) -> bool:
+    return option.refused_s is None or option.refused_s >= plain.REFUSED_S
+
+
+def _as_cheap(option: Option, least: Option) -> bool:
+    return option.price / option.rate <= least.price / least.rate / plain.BETTER
+
+
+def _taken(known: Known, n: int) -> bool:
+    """Whether that way would be, had it capacity for sure."""
+    option = known.options[n]
+    before = option.history
+    if option.up is None and option.up_s:
+        before = (*before, (None, option.up_s))
+    seen = replace(option, up=True, up_s=0.0, history=before)
+    there = replace(known, options=(*known.options[:n], seen, *known.options[n + 1 :]))
+    return expected.choose(there).option == n
 
 
 def _payable(known: Known, choice: int) -> bool:

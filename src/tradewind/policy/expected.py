@@ -18,7 +18,7 @@ from msgspec import Struct
 from tradewind.policy import plain, safety
 from tradewind.policy.base import Choice, Known, Option
 from tradewind.policy.regimes import HOUR_S, Seen, Zone, regimes, watch
-from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Values, values
+from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Points, values
 from tradewind.units import format_hours
 
 DAY_S = 86400.0
@@ -49,7 +49,8 @@ class Market(Struct, frozen=True, gc=False):
 class Class(Struct, frozen=True, gc=False):
     """The cheapest so many zones, as a market of their own, at this point in time."""
 
-    table: Values
+    points: Points
+    """Not the table itself: many of them at once would not fit the memory."""
     curves: Any
     extra: dict[int, float]
     """What each zone that is up costs beyond that, by its option."""
@@ -85,7 +86,7 @@ def _costs(
     """Of everything that may be chosen, in hours on-demand."""
     options, base = known.options, known.options[safe]
     classes = _classes(known, base, markets, slack_s)
-    step_s = classes[0].table.step_s
+    step_s = classes[0].points.step_s
     step_h = step_s / HOUR_S
     costs: dict[int | None, float] = {}
     if safety.affordable(known, None):
@@ -215,14 +216,15 @@ def _class(
     curves = table.curves(known.time_s - table.step_s, seen.up, seen.age, seen.belief, price)
     extra = {members[0].option: 0.0}
     if len(members) > 1 and seen.up:
-        again = table.at(curves[NOTHING], slack_s) - table.at(curves[SPOT], slack_s)
+        points = table.points
+        again = points.at(curves[NOTHING], slack_s) - points.at(curves[SPOT], slack_s)
         left_h = known.work / base.rate / HOUR_S
         extra = {
             m.option: _extra(m, price, seen.life_h(), max(again, 0.0), table.step_s, left_h)
             for m in members
             if m.up
         }
-    return Class(table, curves, extra, min(extra.values(), default=0.0))
+    return Class(table.points, curves, extra, min(extra.values(), default=0.0))
 
 
 def _extra(
@@ -255,7 +257,7 @@ def _cost(choice: int | None, held: int, classes: list[Class], slack_s: float) -
         else:
             # Not of this class: leave it again after this step.
             extra, holds = c.least_extra, (NOTHING if held == SPOT else held)
-        least = min(least, c.table.at(c.curves[holds], slack_s) + extra)
+        least = min(least, c.points.at(c.curves[holds], slack_s) + extra)
     return least
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.policy import plain, safety
+from tradewind.model.event import Event, Warned
+from tradewind.policy import careful, plain, safety
 from tradewind.policy.base import Choice, Known, Policy
+from tradewind.runs.state import RunState
 
 
 def ask(policy: Policy, known: Known) -> tuple[Choice, str]:
@@ -26,6 +28,26 @@ def ask(policy: Policy, known: Known) -> tuple[Choice, str]:
         instead = plain.choose(known)
     trouble = f"the policy cannot be used ({wrong}), so machines on demand are held instead"
     return Choice(instead.option, f"{trouble}: {instead.reason}"), trouble
+
+
+def must_move(known: Known, choice: Choice, trouble: str) -> bool:
+    """Whether what is held (the first option) is left for the choice. What works is not left
+    because a policy fails, but the net holds without one: what may be taken is left for safe
+    machines while these still make it."""
+    if choice.option in (0, None):
+        return False
+    if not trouble:
+        return True
+    return not safety.affordable(careful.with_margin(known), 0) and safety.affordable(
+        known, choice.option
+    )
+
+
+def loudly(state: RunState, leg: int, trouble: str) -> list[Event]:
+    """Once for each leg that a policy fails in or before."""
+    if not trouble or state.warned.get("policy", 0) >= leg:
+        return []
+    return [Warned(about="policy", level=leg, reason=trouble)]
 
 
 def _wrong(choice: Any, known: Known) -> str:

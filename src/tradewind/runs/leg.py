@@ -9,7 +9,7 @@ from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import DRAIN_S, LOST_S
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
-from tradewind.runs.ask import ask
+from tradewind.runs.ask import ask, loudly, must_move
 from tradewind.runs.fold import ENDED_EARLY
 from tradewind.runs.money import after_draining, cap, countable, reserve, spent, used_s
 from tradewind.runs.seen import Seen
@@ -191,9 +191,10 @@ def _running(
             budget = most - spent(state, seen)
             left = most - after_draining(state, seen, leg.request.way)
             ways = tuple(way for way in ways if reserve(way) <= left)
-        # A policy that fails is told of between legs; what works is not left because of it.
-        choice, trouble = ask(policy, forecast.known(state, spec, seen, ways, now, budget))
-        if choice.option not in (0, None) and not trouble:
+        question = forecast.known(state, spec, seen, ways, now, budget)
+        choice, trouble = ask(policy, question)
+        records += loudly(state, leg.number, trouble)
+        if must_move(question, choice, trouble):
             records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
     return records
 

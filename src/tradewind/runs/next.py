@@ -6,7 +6,7 @@ from tradewind.model.event import Ended, Event, LegRequested, Warned
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
-from tradewind.runs.ask import ask
+from tradewind.runs.ask import ask, loudly
 from tradewind.runs.fold import ENDED_EARLY, LASTING
 from tradewind.runs.leg import unwanted
 from tradewind.runs.money import cap, countable, exposed, hard_stop_s, reserve, spent, used_s
@@ -45,7 +45,7 @@ def after(
     chosen = None if choice.option is None else question.options[choice.option]
     announced = forecast.of_next(state, spec, seen, question, chosen, now)
     records: list[Event] = [announced] if announced else []
-    records += _loudly(state, trouble)
+    records += loudly(state, len(state.requests) + 1, trouble)
     if not usable:
         return [*records, Ended(outcome="failed", reason=f"nothing can be bought: {why}")]
     if not affordable:
@@ -66,14 +66,6 @@ def after(
         hard_stop_s=hard_stop_s(chosen.way, left, left_s, needed_s),
     )
     return [*records, LegRequested(request=request, reason=choice.reason)]
-
-
-def _loudly(state: RunState, trouble: str) -> list[Event]:
-    """Once for each leg that a policy has failed before."""
-    level = len(state.requests) + 1
-    if not trouble or state.warned.get("policy", 0) >= level:
-        return []
-    return [Warned(about="policy", level=level, reason=trouble)]
 
 
 def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:

@@ -110,7 +110,7 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
     Where any of them has prices, those without are left out too: they could not be compared."""
     import numpy as np
 
-    found = []
+    found: list[Group] = []
     for together in overlapping(all_series):
         if any(s.priced for s in together):
             together = [s for s in together if s.priced]
@@ -121,11 +121,9 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
         skip = [(start_s - s.start_s) // gap_s for s in together]
         ticks = min(s.ticks - skipped for s, skipped in zip(together, skip, strict=True))
         cut = [slice(skipped, skipped + ticks) for skipped in skip]
-        first = together[0]
-        day = first.trace_id.rsplit("-", 1)[-1]
         found.append(
             Group(
-                f"{first.provider} {first.accelerator} {day}",
+                _group_name(together[0], [group.name for group in found]),
                 _names(together),
                 gap_s,
                 np.stack([s.up(nodes)[c] for s, c in zip(together, cut, strict=True)]),
@@ -134,6 +132,17 @@ def groups(all_series: Sequence[Series], nodes: int) -> list[Group]:
             )
         )
     return found
+
+
+def _group_name(first: Series, taken: Sequence[str]) -> str:
+    """Each group has another: results are told by it."""
+    name = f"{first.provider} {first.accelerator} {first.trace_id.rsplit('-', 1)[-1]}"
+    if name in taken:
+        name += f" {first.gap_s} s"
+    number = 2
+    while name in taken:
+        name, number = f"{name.removesuffix(f' #{number - 1}')} #{number}", number + 1
+    return name
 
 
 def _names(together: Sequence[Series]) -> tuple[str, ...]:
@@ -182,19 +191,16 @@ def starts(ticks: int, window: int, windows: int) -> list[int]:
     return [round(n * last / (windows - 1)) for n in range(windows)]
 
 
-def cut(group: Group, config: Config, windows: int) -> list[Case]:
+def cut(group: Group, config: Config, windows: int) -> Iterator[Case]:
+    """One after the other: all at once may not fit the memory."""
     window = config.window(group.gap_s)
-    found = []
     for start in starts(group.up.shape[1], window, windows):
         part = slice(start, start + window)
-        found.append(
-            Case(
-                config,
-                group.zones,
-                group.gap_s,
-                group.up[:, part].tolist(),
-                group.prices[:, part].tolist(),
-                group.on_demand,
-            )
+        yield Case(
+            config,
+            group.zones,
+            group.gap_s,
+            group.up[:, part].tolist(),
+            group.prices[:, part].tolist(),
+            group.on_demand,
         )
-    return found

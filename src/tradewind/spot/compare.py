@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from tradewind.errors import InvalidValue
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OURS = "tradewind"
+MOST_NUMBERS = 4e6
+"""So many at once are worked on for the optimum."""
 Simulate = Callable[[Case, Policy, int], Outcome]
 """With a number of the case, from which everything random follows."""
 
@@ -49,7 +52,7 @@ class Sum:
     def figures(self) -> dict[str, Any]:
         return {
             "cost_vs_on_demand": round(self.cost / self.on_demand, 4),
-            "gap_to_optimum": round(self.cost / self.optimum - 1, 4),
+            "gap_to_optimum": self._gap(),
             "late": self.late,
             "restarts": round(self.restarts / self.cases, 2),
             "decide_ms": round(1e3 * self.decide_s / max(self.decisions, 1), 4),
@@ -59,8 +62,14 @@ class Sum:
         """What the planner said these cases would cost, and how far off that was."""
         return {
             "cost_vs_on_demand": round(self.predicted / self.on_demand, 4),
-            "error": round(self.predicted / self.cost - 1, 4),
+            "error": round(self.predicted / self.cost - 1, 4) if self.cost else None,
         }
+
+    def _gap(self) -> float | None:
+        """None: spot is free and was always there, so that nothing can be said by a share."""
+        if self.optimum:
+            return round(self.cost / self.optimum - 1, 4)
+        return None if self.cost else 0.0
 
 
 @dataclass
@@ -125,16 +134,16 @@ def compare(
     total, done = len(groups) * len(configs) * windows, 0
     for group in groups:
         for config in configs:
-            cases = cut(group, config, windows)
-            if not cases:
+            best = _optima(group, config, windows)
+            if not len(best):
                 have_h = group.up.shape[1] * group.gap_s / 3600
                 found.skipped.append(
                     f"{group.name}: {have_h:.0f} h are too short for a deadline of"
                     f" {config.deadline_s / 3600:g} h"
                 )
             else:
-                best = _optima(group, config, windows)
-                for number, (case, least) in enumerate(zip(cases, best, strict=True)):
+                cases = zip(cut(group, config, windows), best, strict=True)
+                for number, (case, least) in enumerate(cases):
                     _one(found, group.name, case, float(least), number, chosen, run)
                     if OURS in chosen and len(case.zones) == 1:
                         ours = found.sums[config.name, group.name, OURS]
@@ -173,16 +182,13 @@ def _optima(group: Group, config: Config, windows: int) -> NDArray[np.float64]:
 
     window = config.window(group.gap_s)
     first = starts(group.up.shape[1], window, windows)
-    up = np.stack([group.up[:, at : at + window] for at in first])
-    prices = np.stack([group.prices[:, at : at + window] for at in first])
-    # In parts that fit the memory: the state is zones × windows × slack.
-    slack = (config.deadline_s - config.work_s) // 15
-    size = max(1, int(4e6 / max(slack * (len(group.zones) + 2), 1)))
-    return np.concatenate(
-        [
-            optimum(
-                up[at : at + size], prices[at : at + size], group.on_demand, group.gap_s, config
-            )
-            for at in range(0, len(first), size)
-        ]
-    )
+    # In parts that fit the memory: the state is zones × windows × slack, the market × ticks.
+    slack = (config.deadline_s - config.work_s) // gcd(group.gap_s, config.overhead_s)
+    size = max(1, int(MOST_NUMBERS / ((len(group.zones) + 2) * max(slack, window))))
+    found = [np.empty(0)]
+    for at in range(0, len(first), size):
+        parts = [slice(start, start + window) for start in first[at : at + size]]
+        up = np.stack([group.up[:, part] for part in parts])
+        prices = np.stack([group.prices[:, part] for part in parts])
+        found.append(optimum(up, prices, group.on_demand, group.gap_s, config))
+    return np.concatenate(found)

@@ -36,6 +36,7 @@ EVEN = 0.2  # of the start's weight is spread over all regimes
 
 def fit(series: Sequence[Series], made_at: str, nodes: int = 1) -> Learned:
     """InvalidValue: there is too little to learn from."""
+    series = [s for s in series if s.ticks * s.gap_s >= 2 * STEP_S]  # else nothing can change
     hours = {s.trace_id: round(s.ticks * s.gap_s / 3600, 1) for s in series}
     if sum(hours.values()) < LEAST_H:
         raise InvalidValue(f"{sum(hours.values()):g} hours are too little to learn from")
@@ -67,11 +68,11 @@ def _model(
     )
 
 
-def _sampled(series: Series, nodes: int) -> Bools:
+def _sampled(series: Series, nodes: int, from_s: int = 0) -> Bools:
     import numpy as np
 
-    number = series.ticks * series.gap_s // STEP_S
-    at = np.arange(number) * STEP_S // series.gap_s
+    number = (series.ticks * series.gap_s - from_s) // STEP_S
+    at = (np.arange(number) * STEP_S + from_s) // series.gap_s
     found: Bools = series.up(nodes)[at]
     return found
 
@@ -83,9 +84,11 @@ def _joined(series: Sequence[Series], nodes: int, number: int) -> list[Bools]:
     found = []
     for together in overlapping(series):
         for chosen in list(combinations(together, number))[:20]:
-            ups = [_sampled(s, nodes) for s in chosen]
+            start_s = max(s.start_s for s in chosen)
+            ups = [_sampled(s, nodes, start_s - s.start_s) for s in chosen]
             ticks = min(len(up) for up in ups)
-            found.append(np.any([up[:ticks] for up in ups], axis=0))
+            if ticks > 1:
+                found.append(np.any([up[:ticks] for up in ups], axis=0))
     return found
 
 

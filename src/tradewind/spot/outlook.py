@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from math import exp, floor
+from math import exp
 from typing import TYPE_CHECKING
 
 from tradewind.policy import spot, value
 from tradewind.policy.outlook import UNIT, Outlook, learned_digest
 from tradewind.policy.regimes import HOUR_S
-from tradewind.policy.value import KEEP, NOTHING, ON_DEMAND, PRICE_STEP, SPOT, Values, values
+from tradewind.policy.value import NOTHING, ON_DEMAND, PRICE_STEP, SPOT, Values, values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,8 +68,7 @@ def _table(work_h: float, restart_h: float, price: float) -> Values:
     slack_h = SLACK[-1] * work_h
     restart_s = restart_h * HOUR_S
     # Up to 200 MB each, and none is asked twice: what is remembered of others is forgotten.
-    value._rounding.cache_clear()
-    value._values.cache_clear()
+    value.forget()
     horizon_s = (work_h + slack_h) * HOUR_S + restart_s
     return values(horizon_s, slack_h * HOUR_S, restart_s, restart_s, price, 0.0)
 
@@ -95,15 +94,12 @@ class _After:
     taken to be linear, which matters where the work takes no more than an hour or two."""
 
     def __init__(self, table: Values, left_s: float, up: bool, belief: Column) -> None:
-        kept_s = table.step_s * KEEP
-        first = floor(max(left_s, 0.0) / kept_s)
-        self.table, self.share = table, max(left_s, 0.0) / kept_s - first
-        self.curves = [
-            table.curves(n * kept_s, up, 0, belief, table.price) for n in (first, first + 1)
-        ]
+        low_s, high_s = table.around(left_s)
+        self.at, self.share = table.points.at, (left_s - low_s) / max(high_s - low_s, 1.0)
+        self.curves = [table.curves(s, up, 0, belief, table.price) for s in (low_s, high_s)]
 
     def __call__(self, held: int, slack_s: float) -> float:
-        sooner, later = (self.table.at(curves[held], slack_s) for curves in self.curves)
+        sooner, later = (self.at(curves[held], slack_s) for curves in self.curves)
         return sooner + self.share * (later - sooner)
 
 

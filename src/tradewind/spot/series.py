@@ -66,7 +66,13 @@ def read(path: Path, prices: Path | None = None, kinds: Sequence[str] = ()) -> l
         found.append(series)
     if not found:
         what = f" of kind {' or '.join(kinds)}" if kinds else ""
-        raise NotFound(f"{path} has no series{what}", hint="see --kinds")
+        hint = "its column `kind` says what they are" if kinds else None
+        raise NotFound(f"{path} has no series{what}", hint=hint)
+    if prices and not any(series.priced for series in found):
+        raise NotFound(
+            f"{prices} has no prices of any series in {path}",
+            hint="trace_id must be the same in both; without --prices, usual ones are taken",
+        )
     return found
 
 
@@ -98,7 +104,9 @@ def _series(
         provider=(cells.get("provider") or "").strip(),
         zone=(cells.get("zone") or trace_id).strip(),
         accelerator="×".join(
-            (cells.get(name) or "").strip() for name in ("accelerator", "accel_count")
+            part
+            for name in ("accelerator", "accel_count")
+            if (part := (cells.get(name) or "").strip())
         ),
         nodes=int(nodes),
         gap_s=int(gap_s),
@@ -124,12 +132,14 @@ def _start_s(cells: Mapping[str, str], trace_id: str) -> int:
 def _prices(path: Path) -> dict[str, tuple[int, float, NDArray[np.int64]]]:
     import numpy as np
 
-    found = {}
+    found: dict[str, tuple[int, float, NDArray[np.int64]]] = {}
     for line, cells in csvfile.rows(path):
         try:
             trace_id = traces.text(cells, "trace_id")
             runs = traces.prices(cells, trace_id)
-            on_demand = csvfile.number(cells, "on_demand", most=1e6)
+            if trace_id in found:
+                raise InvalidValue(f"{trace_id} is there twice")
+            on_demand = round(1e6 * (csvfile.number(cells, "on_demand", most=1e6) or 0))
             if not on_demand:
                 raise InvalidValue(f"on_demand of {trace_id} is missing or 0")
             prices = np.repeat(
@@ -138,5 +148,5 @@ def _prices(path: Path) -> dict[str, tuple[int, float, NDArray[np.int64]]]:
             gap_s = traces.gap_s(cells, trace_id)
         except InvalidValue as error:
             raise BadFile(f"{path}, line {line}: {error.message}") from None
-        found[trace_id] = (round(on_demand * 1e6), gap_s, prices)
+        found[trace_id] = (on_demand, gap_s, prices)
     return found
