@@ -12,7 +12,7 @@ from typing import Any
 
 from tradewind import clock
 from tradewind.errors import BadFile, TradewindError
-from tradewind.torch.checkpoint import files, manifest, shelf
+from tradewind.torch.checkpoint import files, manifest
 from tradewind.torch.checkpoint.group import Group
 from tradewind.torch.checkpoint.place import Place
 
@@ -24,27 +24,29 @@ class Commit:
         self._place, self._group = place, group
         self._number, self._step, self._name, self._world = number, step, name, world
 
-    def agree(self, words: dict[str, Any], wait_s: float, verdict_s: float) -> tuple[str, Any]:
+    def agree(self, words: dict[str, Any], wait_s: float, verdict_s: float) -> str:
         """What went wrong, "" for nothing."""
         group = self._group
         if group is None:
-            return self._create([words]), None
+            return self._create([words])
         key = f"save/{self._number}"
         group.leave(f"{key}/{group.rank}", words)
         if group.rank == 0:
             trouble = self._create(self._collect(group, key, wait_s))
             group.leave(f"{key}/verdict", {"trouble": trouble})
             self._forget(group)
-            return trouble, None
+            return trouble
         verdict = group.wait(f"{key}/verdict", verdict_s)
         if verdict is None:
-            return "rank 0 did not say whether all ranks have saved it", None
-        return str(verdict["trouble"]), []
+            return "rank 0 did not say whether all ranks have saved it"
+        return str(verdict["trouble"])
 
-    def prune(self, keep: int, bad: set[str]) -> None:
-        """In a run one more stays than was asked for at least: another leg may just be choosing."""
-        with suppress(TradewindError):
-            shelf.prune(self._place, keep, bad)
+    def undo(self) -> None:
+        """Removes the files of what does not exist. If rank 0 was not heard, it may exist."""
+        if self._group is None or self._group.rank == 0:
+            files.remove(self._place, self._name)
+        elif self._place.remote:
+            files.remove_here(self._place, self._name)
 
     def _collect(self, group: Group, key: str, wait_s: float) -> list[Any]:
         """What the ranks say, until one has failed or the time is over."""
@@ -66,8 +68,6 @@ class Commit:
                 return ""
             except TradewindError as error:
                 trouble = error.message
-        with suppress(Exception):
-            files.remove(self._place, self._name)
         return str(trouble)
 
     def _write(self, told: list[Any]) -> None:

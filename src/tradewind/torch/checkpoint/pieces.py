@@ -113,13 +113,13 @@ class Team:
         self._number = number or threads()
         self._tasks: SimpleQueue[tuple[Any] | None] = SimpleQueue()
         self._ended = threading.Semaphore(0)
-        self._begun: list[threading.Thread] = []
+        self.threads: list[threading.Thread] = []
         self.error: BaseException | None = None
 
     def put(self, task: Any) -> None:
-        if len(self._begun) < self._number:
+        if len(self.threads) < self._number:
             thread = threading.Thread(target=self._run, name="tradewind-pieces", daemon=True)
-            self._begun.append(thread)
+            self.threads.append(thread)
             thread.start()
         self._tasks.put((task,))
 
@@ -130,17 +130,14 @@ class Team:
     def wait(self, timeout_s: float, what: str) -> None:
         """Until all is done; raises what went wrong in a thread."""
         until = clock.monotonic() + timeout_s
-        for _ in self._begun:
+        for _ in self.threads:
             self._tasks.put(None)
-        for _ in self._begun:
+        for _ in self.threads:
             if not self._ended.acquire(timeout=max(0.0, until - clock.monotonic())):
                 self.stop(SourceFailed("given up"))
                 raise SourceFailed(f"{what} took longer than {timeout_s:.0f} s")
         if self.error is not None:
             raise self.error
-
-    def alive(self) -> bool:
-        return any(thread.is_alive() for thread in self._begun)
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:

@@ -67,8 +67,8 @@ class Stager:
         import torch
 
         self._device = torch.device(device)
-        self._cuda = self._device.type == "cuda"
-        self._stream = torch.cuda.Stream(self._device) if self._cuda else None
+        self.cuda = self._device.type == "cuda"
+        self._stream: Any = torch.cuda.Stream(self._device) if self.cuda else None
         self._image: Any = None
         self._views: dict[Any, list[Any]] = {}
 
@@ -80,7 +80,7 @@ class Stager:
             arena.memory[at : at + len(data)] = data
         self._image, self._views = None, {}
         first, last = layout.cpu_bytes, layout.small_bytes
-        if self._cuda and last > first:
+        if self.cuda and last > first:
             image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
             image.copy_(arena.tensor[first:last])
             for entry in layout.entries:
@@ -118,7 +118,7 @@ class Stager:
             if entry.part.small or is_early(entry):
                 _into(arena, entry, each)
         big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
-        if self._cuda:
+        if self.cuda:
             begin = torch.cuda.Event(enable_timing=True)
             self._gather(sources)
             begin.record(torch.cuda.current_stream(self._device))
