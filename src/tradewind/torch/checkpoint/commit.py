@@ -12,7 +12,7 @@ from typing import Any
 
 from tradewind import clock
 from tradewind.errors import BadFile, TradewindError
-from tradewind.torch.checkpoint import files, manifest
+from tradewind.torch.checkpoint import files, manifest, shelf
 from tradewind.torch.checkpoint.group import Group
 from tradewind.torch.checkpoint.place import Place
 
@@ -36,10 +36,32 @@ class Commit:
             group.leave(f"{key}/verdict", {"trouble": trouble})
             self._forget(group)
             return trouble
-        verdict = group.wait(f"{key}/verdict", verdict_s)
-        if verdict is None:
-            return "rank 0 did not say whether all ranks have saved it"
-        return str(verdict["trouble"])
+        try:
+            verdict = group.wait(f"{key}/verdict", verdict_s)
+            group.leave(f"{key}/{group.rank}/heard", True)
+        except Exception:  # of torch's store: rank 0, or what it met at, is gone
+            verdict = None
+        if verdict is not None:
+            return str(verdict["trouble"])
+        return "" if self._exists() else "rank 0 did not say whether all ranks have saved it"
+
+    def heard(self, timeout_s: float) -> None:
+        """Waits until the others have heard the verdict: they could not from one who is gone."""
+        group = self._group
+        if group is None or group.rank != 0:
+            return
+        until = clock.monotonic() + timeout_s
+        with suppress(Exception):
+            for rank in range(1, self._world):
+                left_s = max(0.0, until - clock.monotonic())
+                group.wait(f"save/{self._number}/{rank}/heard", left_s)
+
+    def _exists(self) -> bool:
+        """Whether there is a manifest, and of this very save."""
+        try:
+            return shelf.open_key(self._place, self._place.manifest(self._step)).name == self._name
+        except TradewindError:
+            return False
 
     def undo(self) -> None:
         """Removes the files of what does not exist. If rank 0 was not heard, it may exist."""
@@ -96,4 +118,5 @@ class Commit:
         with suppress(Exception):
             for rank in range(self._world):
                 group.forget(f"save/{self._number - 2}/{rank}")
+                group.forget(f"save/{self._number - 2}/{rank}/heard")
             group.forget(f"save/{self._number - 2}/verdict")

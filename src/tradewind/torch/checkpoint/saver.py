@@ -25,6 +25,7 @@ SPARE_S = 30.0  # a verdict comes this much later than the last rank's time is o
 # Until it was measured: a network disk, and a PCIe slot of the fourth generation.
 _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
+_LAST_S = 10.0  # for the last words
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ class Job:
         """The arena may be used for another."""
         self.over = threading.Event()
         """It exists, or never will."""
+        self.cleared = threading.Event()
+        """What it replaces is removed."""
 
     def left_s(self) -> float:
         return max(0.0, self.begun_s + self.limit_s - clock.monotonic())
@@ -82,6 +85,7 @@ class Saver:
         self._known: Any = None
         self._count = 0
         self._stuck: list[Save] = []
+        self._last: Commit | None = None
         self._stage_rate, self._write_rate = _GUESSED_STAGE, _GUESSED_WRITE
         self.job: Job | None = None
         self.durable: Saved | None = None
@@ -104,6 +108,8 @@ class Saver:
                 self._arena.close()
             self._arena = Arena(layout.bytes, pin=self._stager.cuda)
         self._stager.prepare(layout, self._arena)
+        if self._rank == 0:  # takes a second or two, which the first save need not
+            import torch.distributed.checkpoint.filesystem  # noqa: F401
         self._layout, self._known = layout, now
         return self._layout, self._arena, self._stager
 
@@ -166,6 +172,9 @@ class Saver:
 
     def close(self) -> None:
         job = self.job
+        if self._last is not None and job is not None and job.over.is_set():
+            self._last.heard(_LAST_S)
+            job.cleared.wait(_LAST_S)
         if self._arena is not None and (job is None or job.over.is_set()) and not self._stuck:
             self._arena.close()
         self._arena = self._layout = self._known = None
@@ -179,9 +188,10 @@ class Saver:
         finally:
             job.free.set()
             job.over.set()
-        if after is not None:
-            with suppress(Exception):  # clearing away; the next save tries again
+        with suppress(Exception):  # the next save tries again
+            if after is not None:
                 after()
+        job.cleared.set()
 
     def _save(self, job: Job, last: Job | None) -> Callable[[], None]:
         """Returns what is left to do when everybody knows."""
@@ -210,6 +220,7 @@ class Saver:
             "entries": [entry.told() for entry in job.image.entries],
         }
         commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
+        self._last = commit
         trouble = commit.agree(words, job.left_s(), job.left_s() + SPARE_S)
         if trouble:
             self._warn(f"step {job.step} is not saved: {trouble}")

@@ -27,6 +27,11 @@ class Found:
     """Where it is on this machine, for plain PyTorch to read; None for a bucket without one."""
 
     @property
+    def name(self) -> str:
+        """Of the folder with its files, which differs each time that a step is saved."""
+        return self.manifest.name
+
+    @property
     def step(self) -> int:
         return self.manifest.step
 

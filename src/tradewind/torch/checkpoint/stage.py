@@ -36,7 +36,7 @@ class Snapshot:
         """What is in the computer's memory, that is."""
         self.held: list[Any] = []
         self.end: Any = None
-        self.begun_s = clock.monotonic()
+        self.begun_s = self.copied_s = clock.monotonic()
         self.trouble = ""
         self.times: tuple[Any, Any] | None = None
 
@@ -57,7 +57,7 @@ class Snapshot:
     def copy_s(self) -> float:
         """How long the copying took."""
         if self.times is None:
-            return clock.monotonic() - self.begun_s
+            return self.copied_s - self.begun_s
         begin, end = self.times
         return float(begin.elapsed_time(end)) / 1e3
 
@@ -139,6 +139,7 @@ class Stager:
         if later:
             threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
         else:
+            snapshot.copied_s = clock.monotonic()
             snapshot.copied.set()
         return snapshot
 
@@ -232,6 +233,7 @@ class Stager:
         except Exception as error:
             snapshot.trouble = f"a copy failed: {error}"
         finally:
+            snapshot.copied_s = clock.monotonic()
             snapshot.copied.set()
 
 
