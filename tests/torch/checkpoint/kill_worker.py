@@ -1,4 +1,6 @@
-"""Ranks that save without end and are killed at any moment, again and again: FOLDER SEED TIMES WORLD.
+"""Ranks that save without end and are killed at any moment, again and again.
+
+    FOLDER SEED TIMES WORLD
 
 Each time, what is found afterwards must be complete and right, and no older than what a rank was
 told to be durable. They are forked from here, where torch is imported already: most of the moments
@@ -122,9 +124,9 @@ def main(folder: Path, seed: int, times: int, world: int) -> None:
         durable = max([durable, *told])
         _, status = os.waitpid(fork(look, folder / "c", durable), 0)
         assert status == 0, f"turn {turn}"
-    print(f"{durable} steps were durable")
+    sys.stdout.write(f"{durable} steps were durable")
     assert durable
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]))  # type: ignore[arg-type]
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:5]))

@@ -96,7 +96,8 @@ class Checkpoints:
             self._saver.skip(job, why)
             return False
         loose = {"shared": shared, "mine": mine} if self.rank == 0 else {"mine": mine}
-        self._saver.begin(job, tensors, own or {}, loose, early)
+        if not self._saver.begin(job, tensors, own or {}, loose, early):
+            return False
         if not wait:
             return True
         done = self.finish(job.left_s() + SPARE_S)

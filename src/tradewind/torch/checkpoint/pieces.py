@@ -7,6 +7,7 @@ left at the end is not, and goes the usual way.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import threading
@@ -39,11 +40,7 @@ class PieceFile:
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
             self._plain = os.open(path, flags, 0o644)
             self._direct = open_direct(path, os.O_WRONLY)
-            try:
-                os.posix_fallocate(self._plain, 0, max(size, 1))
-            except OSError as error:  # not every file system can; a full one is another matter
-                if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                    raise
+            _allocate(self._plain, size)
         except OSError as error:
             raise self._cannot(error) from None
 
@@ -79,6 +76,18 @@ class PieceFile:
             f"{self.path} cannot be written: {error.strerror or error}",
             hint="check the space and the permissions there",
         )
+
+
+def _allocate(handle: int, size: int) -> None:
+    """The space at once: writes at several places of a growing file would wait for each other, and
+    a full disk is known before the first. Not by posix_fallocate, which writes zeros where the file
+    system cannot do it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.fallocate(handle, 0, ctypes.c_long(0), ctypes.c_long(max(size, 1))):
+        code = ctypes.get_errno()
+        if code in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(code, os.strerror(code))
+        os.ftruncate(handle, size)
 
 
 def sync_folders(path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind import clock
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind.errors import InvalidValue, SourceFailed
 from tradewind.torch.checkpoint import shelf
 from tradewind.torch.checkpoint.arena import Arena
 from tradewind.torch.checkpoint.commit import Commit
@@ -120,19 +120,26 @@ class Saver:
         own: Mapping[str, Any],
         loose: Mapping[str, bytes],
         early: Collection[str],
-    ) -> None:
+    ) -> bool:
+        """False if it could not: training goes on, whatever it was."""
         last = self.job
         try:
             layout, arena, stager = self.settle(tensors, own)
             job.image = Image(layout, arena.memory, loose)
             job.snapshot = stager.start(layout, arena, tensors, own, early)
-        except TradewindError as error:
+        except InvalidValue as error:
             self.skip(job, error.message)
             raise
+        except Exception as error:  # such as too little memory on the device
+            self.skip(job, str(error))
+            if self._stager is not None:
+                self._stager.abandon()
+            return False
         self.job = job
         threading.Thread(
             target=self._carry_out, args=(job, last), name="tradewind-save", daemon=True
         ).start()
+        return True
 
     def next(self, step: int, limit_s: float, *, hurry: bool) -> Job:
         self._count += 1
