@@ -72,6 +72,10 @@ class Checkpoints:
         no more than the others. May be called as soon as the tensors exist."""
         self._saver.settle(tensors, own or {})
 
+    def ready(self) -> bool:
+        """Whether that is done."""
+        return self._saver.ready()
+
     def save(
         self,
         step: int,

@@ -113,6 +113,9 @@ class Saver:
         self._layout, self._known = layout, now
         return self._layout, self._arena, self._stager
 
+    def ready(self) -> bool:
+        return self._arena is not None and self._arena.ready.is_set()
+
     def begin(
         self,
         job: Job,
