@@ -55,6 +55,7 @@ def measure(
             "bytes": size,
             "tensors": len(trainer.tensors()),
             "disk": _rounded(disk.ceiling(place, size)),
+            "check_bytes_s": float(f"{_check_rate():.3g}"),
             "ways": {},
         }
         for name in ways:
@@ -64,9 +65,7 @@ def measure(
             progress(WAYS[name][1])
             found["ways"][name] = _way(trainer, name, place / name, found["disk"])
             shutil.rmtree(place / name, ignore_errors=True)
-        found["step_s"] = median(
-            way["step_s"] for way in found["ways"].values() if "step_s" in way
-        )
+        found["step_s"] = median(way["step_s"] for way in found["ways"].values() if "step_s" in way)
         found["took_s"] = round(clock.stopwatch() - began, 1)
         return found
     finally:
@@ -90,14 +89,12 @@ def _way(trainer: Trainer, name: str, folder: Path, ceiling: dict[str, float]) -
         gc.collect()  # tens of gigabytes of memory, for the next one
 
 
-def _measured(
-    trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float]
-) -> dict[str, Any]:
+def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float]) -> dict[str, Any]:
     base = _base(trainer)
     began = clock.stopwatch()
     way.prepare(trainer.tensors())
     called_s = clock.stopwatch() - began
-    meanwhile = []
+    meanwhile: list[tuple[Any, Any]] = []
     while not way.ready() or len(meanwhile) < 2:
         meanwhile.append(trainer.step(way.gate))
     trainer.wait()
@@ -121,7 +118,7 @@ def _measured(
         "durable_s": median(durable),
     }
     size = sum(tensor.numel() * tensor.dtype.itemsize for tensor in kept.values())
-    facts = getattr(way, "facts", dict)()
+    facts: dict[str, float] = getattr(way, "facts", dict)()
     if facts:
         found |= {"copy_s": facts["copy_s"], "write_s": facts["write_s"]}
         found["write_share"] = facts["bytes"] / facts["write_s"] / ceiling["write"]
@@ -170,6 +167,16 @@ def _wrong(kept: dict[str, Any], tensors: dict[str, Any]) -> Iterator[str]:
             yield name
 
 
+def _check_rate() -> float:
+    """Bytes a second of which one thread makes check sums."""
+    from tradewind.torch.checkpoint.pieces import checksum
+
+    data = bytes(16 << 20)
+    began = clock.stopwatch()
+    checksum(data)
+    return len(data) / (clock.stopwatch() - began)
+
+
 def _room(place: Path, size: int) -> None:
     free = shutil.disk_usage(place).free
     if free < 2.2 * size:
@@ -177,6 +184,10 @@ def _room(place: Path, size: int) -> None:
             f"{place.parent} has {free / 1e9:.1f} GB free, and this needs {2.2 * size / 1e9:.1f}",
             hint="another --dir, or fewer --bytes",
         )
+
+
+def best_device() -> str:
+    return "cuda" if _torch("cpu").cuda.is_available() else "cpu"
 
 
 def _torch(device: str) -> Any:

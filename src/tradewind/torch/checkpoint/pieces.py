@@ -26,7 +26,8 @@ checksum = zlib.crc32  # lets other threads run; a gigabyte takes a third of a s
 
 
 def threads() -> int:
-    return max(2, min(16, os.cpu_count() or 4))
+    """More than processors, where those are few: while one waits for the disk, one checks."""
+    return max(4, min(16, os.cpu_count() or 4))
 
 
 class PieceFile:
