@@ -154,8 +154,11 @@ class Ours(Way):
         self._checkpoints.gate()
 
     def durable(self) -> bool:
+        under_way = self._checkpoints.saving()
         saved = self._checkpoints.poll()
-        return saved is not None and saved.step == self._number
+        found = saved is not None and saved.step == self._number
+        assert found or under_way, "it could not be saved"
+        return found
 
     def restore(self, tensors: Tensors) -> None:
         found = self._checkpoints.newest()

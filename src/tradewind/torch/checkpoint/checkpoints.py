@@ -116,6 +116,10 @@ class Checkpoints:
         """The newest that this object saved and that is durable. Never waits."""
         return self._saver.durable
 
+    def saving(self) -> bool:
+        """Whether a save is under way."""
+        return self._saver.job is not None and not self._saver.job.over.is_set()
+
     def finish(self, timeout_s: float) -> Saved | None:
         """Waits until what is under way is durable, or has failed, or the time is over."""
         if self._saver.job is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from tradewind.errors import InvalidValue
 from tradewind.torch.checkpoint.files import Files
 from tradewind.torch.checkpoint.layout import Part, held, local, volume
-from tradewind.torch.checkpoint.pieces import PIECE, Team
+from tradewind.torch.checkpoint.pieces import PIECE, Team, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Reader:
         for device in devices:  # whatever still writes there does so first
             torch.cuda.synchronize(device)
         with _Lanes(devices) as lanes, torch.no_grad():
-            team = Team(lambda task: lanes.carry(self._files, *task), number)
+            team = Team(lambda task: lanes.carry(self._files, *task), number or 2 * threads())
             for task in sorted(tasks.items(), key=lambda item: item[0]):
                 team.put(task)
             team.wait(timeout_s, "reading a checkpoint")

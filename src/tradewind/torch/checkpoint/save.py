@@ -17,7 +17,7 @@ from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum, 
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.stage import Snapshot
 
-_WRITERS = min(8, threads())
+_WRITERS = threads()
 
 
 class Image:

@@ -6,8 +6,10 @@ the gate, before whatever changes the tensors next, and that wait is one of stre
 
 - Small tensors are gathered on the device at once, in the training's own stream: so those that
   the next forward pass changes, such as a batch norm's, are of one moment too.
-- What is rank's own (gradients) or was named `early` is copied first, and training waits for that.
-- The rest is copied in pieces while the next forward and backward passes run.
+- As many large ones as the device has memory for are cloned there at once, which takes
+  milliseconds (aside.py), and copied from that, whatever training does meanwhile.
+- Of the others, what is rank's own (gradients) or was named `early` is copied first, and training
+  waits for that; the rest is copied in pieces while the next forward and backward passes run.
 
 What is in the computer's memory is copied by a thread until the gate; small and early ones at once.
 """
@@ -21,6 +23,7 @@ from typing import Any
 from tradewind import clock
 from tradewind.errors import SourceFailed
 from tradewind.torch.checkpoint.arena import CHUNK, Arena
+from tradewind.torch.checkpoint.aside import Aside, set_aside
 from tradewind.torch.checkpoint.layout import Entry, Layout, source
 
 _QUEUE = 600
@@ -35,6 +38,9 @@ class Snapshot:
         self.marks: list[tuple[int, Any]] = []
         """Up to which byte the arena is filled once an event has come, in order."""
         self.issued = threading.Event()
+        self.gated = threading.Event()
+        """The gate knows what to wait for: `safe`, after which training may change everything."""
+        self.safe: Any = None
         self.copied = threading.Event()
         """What is in the computer's memory, that is."""
         self.held: list[Any] = []
@@ -70,9 +76,13 @@ class Stager:
 
         self._device = torch.device(device)
         self.cuda = self._device.type == "cuda"
+        if self.cuda and self._device.index is None:
+            self._device = torch.device("cuda", torch.cuda.current_device())
         self._stream: Any = torch.cuda.Stream(self._device) if self.cuda else None
         self._image: Any = None
         self._views: dict[Any, list[Any]] = {}
+        self._aside: Aside | None = None
+        self._asked = False
 
     def prepare(self, layout: Layout, arena: Arena) -> None:
         """The framing goes into the arena, and that of small tensors onto the device."""
@@ -81,6 +91,7 @@ class Stager:
         for at, data in layout.frames:
             arena.memory[at : at + len(data)] = data
         self._image, self._views = None, {}
+        self._aside, self._asked = None, False
         first, last = layout.cpu_bytes, layout.small_bytes
         if self.cuda and last > first:
             image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
@@ -122,6 +133,7 @@ class Stager:
         big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
         if self.cuda:
             self._gather(sources)
+            big = self._clone(layout, big)
             begin = torch.cuda.Event()
             begin.record(torch.cuda.current_stream(self._device))
             now = [each for each in big if is_early(each[0])]
@@ -132,16 +144,16 @@ class Stager:
                 if now:
                     self._wait_for(_mark(self._stream))
                 rest = self._issue(snapshot, arena, rest, _QUEUE)
-                if not rest:
-                    self._end(snapshot)
-            if not snapshot.issued.is_set():
-                # The arena is not pinned yet, or a stream's queue could not take more without
-                # waiting: not training's affair, until the gate.
-                threading.Thread(
-                    target=self._later, args=(snapshot, layout, arena, begin, rest), daemon=True
-                ).start()
+            if not rest:
+                self._safe(snapshot)
+            # What is left is not training's affair, until the gate: the arena may not be pinned
+            # yet, and a stream's queue cannot take all without waiting.
+            threading.Thread(
+                target=self._later, args=(snapshot, layout, arena, begin, rest), daemon=True
+            ).start()
         else:
             snapshot.issued.set()
+            snapshot.gated.set()
         if later:
             threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
         else:
@@ -150,10 +162,10 @@ class Stager:
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
-        snapshot.issued.wait()
+        snapshot.gated.wait()
         snapshot.copied.wait()
-        if snapshot.end is not None:
-            self._wait_for(snapshot.end)
+        if snapshot.safe is not None:
+            self._wait_for(snapshot.safe)
 
     def abandon(self) -> None:
         """What was begun and not finished is let run out, as the arena will be used again."""
@@ -168,6 +180,16 @@ class Stager:
             torch._foreach_copy_(
                 [view for _, view in views], [found[id(entry)] for entry, _ in views]
             )
+
+    def _clone(self, layout: Layout, parts: list[tuple[Entry, Any]]) -> list[tuple[Entry, Any]]:
+        """Returns what could not be cloned. Asked when training has shown what memory it needs, and
+        again only for other tensors."""
+        if not self._asked:
+            self._asked, self._aside = True, set_aside(layout, self._device)
+        if self._aside is None:
+            return parts
+        self._aside.clone({id(entry): each for entry, each in parts})
+        return [each for each in parts if each[0].at < self._aside.first]
 
     def _begin(
         self,
@@ -209,12 +231,30 @@ class Stager:
                     since = 0
         return []
 
+    def _issue_aside(self, snapshot: Snapshot, arena: Arena) -> None:
+        import torch
+
+        aside = self._aside
+        if aside is None:
+            return
+        with torch.cuda.stream(self._stream):
+            for at, upto in _cuts(aside.first, aside.last):
+                part = aside.space[at - aside.first : upto - aside.first]
+                arena.tensor[at:upto].copy_(part, non_blocking=True)
+                snapshot.marks.append((upto, _mark(self._stream)))
+
     def _end(self, snapshot: Snapshot) -> None:
         import torch
 
         snapshot.end = torch.cuda.Event(enable_timing=True, blocking=True)
         snapshot.end.record(self._stream)
         snapshot.issued.set()
+
+    def _safe(self, snapshot: Snapshot) -> None:
+        """Nothing is read any more that training changes, once this is done."""
+        if snapshot.started is not None:
+            snapshot.safe = _mark(self._stream)
+        snapshot.gated.set()
 
     def _later(
         self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
@@ -226,11 +266,15 @@ class Stager:
             if snapshot.started is None:
                 arena.ready.wait()
                 self._begin(snapshot, layout, arena, begin, [])
-            self._issue(snapshot, arena, rest, None)
+            if not snapshot.gated.is_set():
+                self._issue(snapshot, arena, rest, None)
+                self._safe(snapshot)
+            self._issue_aside(snapshot, arena)
             self._end(snapshot)
         except Exception as error:
             snapshot.trouble = f"the copy from the device failed: {error}"
         finally:
+            snapshot.gated.set()
             snapshot.issued.set()
 
     def _wait_for(self, event: Any) -> None:
