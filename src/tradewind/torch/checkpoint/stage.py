@@ -68,11 +68,20 @@ class Stager:
     def __init__(self, device: Any) -> None:
         import torch
 
-        self._device = torch.device(device)
-        self.cuda = self._device.type == "cuda"
-        self._stream: Any = torch.cuda.Stream(self._device) if self.cuda else None
+        self.device = torch.device(device)
+        self.cuda = self.device.type == "cuda"
+        if self.cuda and self.device.index is None:
+            self.device = torch.device("cuda", torch.cuda.current_device())
+        self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
         self._image: Any = None
         self._views: dict[Any, list[Any]] = {}
+
+    def enter(self) -> None:
+        """In each thread: else it would make itself at home on the first GPU."""
+        import torch
+
+        if self.cuda:
+            torch.cuda.set_device(self.device)
 
     def prepare(self, layout: Layout, arena: Arena) -> None:
         """The framing goes into the arena, and that of small tensors onto the device."""
@@ -83,7 +92,7 @@ class Stager:
         self._image, self._views = None, {}
         first, last = layout.cpu_bytes, layout.small_bytes
         if self.cuda and last > first:
-            image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
+            image = torch.empty(last - first, dtype=torch.uint8, device=self.device)
             image.copy_(arena.tensor[first:last])
             for entry in layout.entries:
                 if entry.part.small and entry.part.device == "cuda":
@@ -123,7 +132,7 @@ class Stager:
         if self.cuda:
             self._gather(sources)
             begin = torch.cuda.Event()
-            begin.record(torch.cuda.current_stream(self._device))
+            begin.record(torch.cuda.current_stream(self.device))
             now = [each for each in big if is_early(each[0])]
             rest = [each for each in big if not is_early(each[0])]
             if now or arena.ready.is_set():
@@ -219,10 +228,8 @@ class Stager:
     def _later(
         self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
     ) -> None:
-        import torch
-
         try:
-            torch.cuda.set_device(self._device)
+            self.enter()
             if snapshot.started is None:
                 arena.ready.wait()
                 self._begin(snapshot, layout, arena, begin, [])
@@ -236,7 +243,7 @@ class Stager:
     def _wait_for(self, event: Any) -> None:
         import torch
 
-        torch.cuda.current_stream(self._device).wait_event(event)
+        torch.cuda.current_stream(self.device).wait_event(event)
 
     def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
         import torch
