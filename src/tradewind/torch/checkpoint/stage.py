@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from queue import SimpleQueue
 from typing import Any
 
 from tradewind import clock
@@ -37,6 +38,8 @@ class Snapshot:
         self.issued = threading.Event()
         self.copied = threading.Event()
         """What is in the computer's memory, that is."""
+        self.filled: SimpleQueue[int | None] = SimpleQueue()
+        """Where nothing is on a device: up to which byte it is, and None at the end."""
         self.held: list[Any] = []
         self.started: Any = None
         self.end: Any = None
@@ -46,6 +49,9 @@ class Snapshot:
     def progress(self) -> Iterator[int]:
         """Waits, and says up to which byte the arena is filled; last, up to where all of it is."""
         self.issued.wait()
+        if not self.marks:
+            while (upto := self.filled.get()) is not None:
+                yield upto
         self.copied.wait()
         for upto, event in self.marks:
             event.synchronize()
@@ -56,6 +62,11 @@ class Snapshot:
             raise SourceFailed(self.trouble)
         self.held.clear()  # the tensors may go
         yield self.size
+
+    def finish_copies(self) -> None:
+        self.copied_s = clock.monotonic()
+        self.copied.set()
+        self.filled.put(None)
 
     def copy_s(self) -> float:
         """How long the copying took."""
@@ -154,8 +165,7 @@ class Stager:
         if later:
             threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
         else:
-            snapshot.copied_s = clock.monotonic()
-            snapshot.copied.set()
+            snapshot.finish_copies()
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
@@ -263,11 +273,12 @@ class Stager:
         try:
             for entry, each in parts:
                 _into(arena, entry, each)
+                if not self.cuda:
+                    snapshot.filled.put(entry.data + entry.part.bytes)
         except Exception as error:
             snapshot.trouble = f"a copy failed: {error}"
         finally:
-            snapshot.copied_s = clock.monotonic()
-            snapshot.copied.set()
+            snapshot.finish_copies()
 
 
 def _into(arena: Arena, entry: Entry, each: Any) -> None:
