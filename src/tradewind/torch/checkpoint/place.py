@@ -76,6 +76,11 @@ class Place:
         """Of the folder of shards, below `shards` and below `files`."""
         return f"{self.leg:06d}/{step:020d}-{life}"
 
+    def folder(self, name: str) -> Path | None:
+        """Where plain PyTorch can read it; None if that is in a bucket: here are only the files
+        that this machine's ranks wrote."""
+        return self.files / name if self.files is not None and not self.remote else None
+
     def least(self, keep: int) -> int:
         """How many are kept. In a run two at least: while a leg is being replaced, the next may
         have chosen the one before the newest."""

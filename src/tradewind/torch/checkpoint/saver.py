@@ -250,7 +250,7 @@ class Saver:
         self.durable = Saved(
             step=job.step,
             key=self._place.manifest(job.step),
-            folder=self._place.files / name if self._place.files else None,
+            folder=self._place.folder(name),
             bytes=job.image.size,
             stage_s=copy_s,
             write_s=save.write_s,
