@@ -15,7 +15,7 @@ from tradewind.errors import SourceFailed, TradewindError
 from tradewind.torch.checkpoint.layout import Entry, Layout, Part, place
 from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum, threads
 from tradewind.torch.checkpoint.place import Place
-from tradewind.torch.checkpoint.stage import Snapshot
+from tradewind.torch.checkpoint.snapshot import Snapshot
 
 _WRITERS = 8  # more do not make a disk faster
 
