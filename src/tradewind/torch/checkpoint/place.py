@@ -36,6 +36,7 @@ class Place:
         resume: str | None = None,
     ) -> None:
         from tradewind import store as stores
+        from tradewind.store.base import Pieced
 
         if folder is None and store is None:
             raise InvalidValue("a place for checkpoints needs a folder or a store")
@@ -48,6 +49,8 @@ class Place:
         self.checkpoints, self.shards = f"{prefix}checkpoints/", f"{prefix}shards/"
         parts = urlsplit(store.url)
         self.remote = parts.scheme != "file"
+        if self.remote and not isinstance(store, Pieced):
+            raise InvalidValue(f"{store.url} is not for large objects, as checkpoints are")
         if not self.remote:
             folder = unquote(parts.path)
         self.files = Path(folder).absolute() / self.shards if folder is not None else None
