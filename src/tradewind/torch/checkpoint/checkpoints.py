@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from tradewind.errors import BadFile, InvalidValue, SourceFailed, TradewindError
 from tradewind.torch.checkpoint import files, shelf
 from tradewind.torch.checkpoint.group import Group, group_of
+from tradewind.torch.checkpoint.job import Saved
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.read import Reader
-from tradewind.torch.checkpoint.saver import SPARE_S, Saved, Saver
+from tradewind.torch.checkpoint.saver import SPARE_S, Saver
 from tradewind.torch.checkpoint.shelf import Found
 
 
@@ -69,8 +70,10 @@ class Checkpoints:
 
     def prepare(self, tensors: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> None:
         """Makes ready the memory for what will be saved, by a thread: then the first save costs
-        no more than the others. May be called as soon as the tensors exist."""
-        self._saver.settle(tensors, own or {})
+        no more than the others. May be called as soon as the tensors exist; while a save is under
+        way it does nothing, as that one needs the memory."""
+        if not self._saver.busy(0.0):
+            self._saver.settle(tensors, own or {})
 
     def ready(self) -> bool:
         """Whether that is done."""
@@ -197,7 +200,8 @@ class Checkpoints:
     def _read(
         self, found: Found, tensors: Mapping[str, Any], own: Mapping[str, Any] | None
     ) -> Restored:
-        with files.Files(self.place, found.manifest) as open_files:
+        alone = self.world == 1 or all(hasattr(t, "placements") for t in tensors.values())
+        with files.Files(self.place, found.manifest, direct=alone) as open_files:
             reader = Reader(open_files)
             for name, tensor in tensors.items():
                 reader.want(name, tensor)
@@ -205,7 +209,7 @@ class Checkpoints:
             owned = reader.own(self.rank, own) if same else {}
             shared = reader.bytes("shared", 0)
             mine = reader.bytes("mine", self.rank) if same else None
-            reader.read(self._limit_s)
+            reader.read(self._limit_s, begin=self.rank / self.world)
         restored = Restored(
             shared.numpy().tobytes() if shared is not None else b"",
             mine.numpy().tobytes() if mine is not None else None,

@@ -27,8 +27,13 @@ checksum = zlib.crc32  # lets other threads run; a gigabyte takes a third of a s
 
 
 def threads() -> int:
-    """More than processors, where those are few: while one waits for the disk, one checks."""
-    return max(4, min(16, os.cpu_count() or 4))
+    """More than processors, where those are few: while one waits for the disk, one checks. The
+    ranks of a machine share it."""
+    ranks = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(
+        4,
+        min(16, (os.cpu_count() or 4) // (int(ranks) if ranks.isdecimal() and ranks != "0" else 1)),
+    )
 
 
 class PieceFile:
@@ -42,7 +47,7 @@ class PieceFile:
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
             self._plain = os.open(path, flags, 0o644)
             self._direct = open_direct(path, os.O_WRONLY)
-            _allocate(self._plain, size)
+            allocate(self._plain, size)
         except OSError as error:
             raise self._cannot(error) from None
 
@@ -80,7 +85,7 @@ class PieceFile:
         )
 
 
-def _allocate(handle: int, size: int) -> None:
+def allocate(handle: int, size: int) -> None:
     """The space at once: writes at several places of a growing file would wait for each other, and
     a full disk is known before the first. Not by posix_fallocate, which writes zeros where the file
     system cannot do it."""

@@ -17,72 +17,40 @@ What is in the computer's memory is copied by a thread until the gate; small and
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import SourceFailed
 from tradewind.torch.checkpoint.arena import CHUNK, Arena
 from tradewind.torch.checkpoint.aside import Aside, set_aside
 from tradewind.torch.checkpoint.layout import Entry, Layout, source
+from tradewind.torch.checkpoint.snapshot import Snapshot
 
+_MARKS = 16
+"""So often who writes learns how far the copies are."""
 _QUEUE = 600
 """Copies that a stream is given at once. It holds about a thousand; then whoever adds one waits."""
-
-
-class Snapshot:
-    """One moment's tensors on their way into the arena."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.marks: list[tuple[int, Any]] = []
-        """Up to which byte the arena is filled once an event has come, in order."""
-        self.issued = threading.Event()
-        self.gated = threading.Event()
-        """The gate knows what to wait for: `safe`, after which training may change everything."""
-        self.safe: Any = None
-        self.copied = threading.Event()
-        """What is in the computer's memory, that is."""
-        self.held: list[Any] = []
-        self.started: Any = None
-        self.end: Any = None
-        self.begun_s = self.copied_s = clock.monotonic()
-        self.trouble = ""
-
-    def progress(self) -> Iterator[int]:
-        """Waits, and says up to which byte the arena is filled; last, up to where all of it is."""
-        self.issued.wait()
-        self.copied.wait()
-        for upto, event in self.marks:
-            event.synchronize()
-            yield upto
-        if self.end is not None:
-            self.end.synchronize()
-        if self.trouble:
-            raise SourceFailed(self.trouble)
-        self.held.clear()  # the tensors may go
-        yield self.size
-
-    def copy_s(self) -> float:
-        """How long the copying took."""
-        if self.end is None:
-            return self.copied_s - self.begun_s
-        return float(self.started.elapsed_time(self.end)) / 1e3
 
 
 class Stager:
     def __init__(self, device: Any) -> None:
         import torch
 
-        self._device = torch.device(device)
-        self.cuda = self._device.type == "cuda"
-        if self.cuda and self._device.index is None:
-            self._device = torch.device("cuda", torch.cuda.current_device())
-        self._stream: Any = torch.cuda.Stream(self._device) if self.cuda else None
+        self.device = torch.device(device)
+        self.cuda = self.device.type == "cuda"
+        if self.cuda and self.device.index is None:
+            self.device = torch.device("cuda", torch.cuda.current_device())
+        self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
         self._image: Any = None
         self._views: dict[Any, list[Any]] = {}
         self._aside: Aside | None = None
         self._asked = False
+
+    def enter(self) -> None:
+        """In each thread: else it would make itself at home on the first GPU."""
+        import torch
+
+        if self.cuda:
+            torch.cuda.set_device(self.device)
 
     def prepare(self, layout: Layout, arena: Arena) -> None:
         """The framing goes into the arena, and that of small tensors onto the device."""
@@ -94,7 +62,7 @@ class Stager:
         self._aside, self._asked = None, False
         first, last = layout.cpu_bytes, layout.small_bytes
         if self.cuda and last > first:
-            image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
+            image = torch.empty(last - first, dtype=torch.uint8, device=self.device)
             image.copy_(arena.tensor[first:last])
             for entry in layout.entries:
                 if entry.part.small and entry.part.device == "cuda":
@@ -135,7 +103,7 @@ class Stager:
             self._gather(sources)
             big = self._clone(layout, big)
             begin = torch.cuda.Event()
-            begin.record(torch.cuda.current_stream(self._device))
+            begin.record(torch.cuda.current_stream(self.device))
             now = [each for each in big if is_early(each[0])]
             rest = [each for each in big if not is_early(each[0])]
             if now or arena.ready.is_set():
@@ -157,8 +125,7 @@ class Stager:
         if later:
             threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
         else:
-            snapshot.copied_s = clock.monotonic()
-            snapshot.copied.set()
+            snapshot.finish_copies()
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
@@ -185,7 +152,7 @@ class Stager:
         """Returns what could not be cloned. Asked when training has shown what memory it needs, and
         again only for other tensors."""
         if not self._asked:
-            self._asked, self._aside = True, set_aside(layout, self._device)
+            self._asked, self._aside = True, set_aside(layout, self.device)
         if self._aside is None:
             return parts
         self._aside.clone({id(entry): each for entry, each in parts})
@@ -220,13 +187,14 @@ class Stager:
         import torch
 
         since = copies = 0
+        often = max(CHUNK, snapshot.size // _MARKS)
         with torch.cuda.stream(self._stream), torch.no_grad():
             for number, (entry, each) in enumerate(parts):
                 if most is not None and copies >= most:
                     return parts[number:]
                 copies += self._send(snapshot, arena, entry, each)
                 since += entry.part.bytes
-                if since >= CHUNK:
+                if since >= often:
                     snapshot.marks.append((entry.data + entry.part.bytes, _mark(self._stream)))
                     since = 0
         return []
@@ -237,16 +205,19 @@ class Stager:
         aside = self._aside
         if aside is None:
             return
+        marked, often = aside.first, max(CHUNK, snapshot.size // _MARKS)
         with torch.cuda.stream(self._stream):
             for at, upto in _cuts(aside.first, aside.last):
                 part = aside.space[at - aside.first : upto - aside.first]
                 arena.tensor[at:upto].copy_(part, non_blocking=True)
-                snapshot.marks.append((upto, _mark(self._stream)))
+                if upto - marked >= often:
+                    snapshot.marks.append((upto, _mark(self._stream)))
+                    marked = upto
 
     def _end(self, snapshot: Snapshot) -> None:
         import torch
 
-        snapshot.end = torch.cuda.Event(enable_timing=True, blocking=True)
+        snapshot.end = torch.cuda.Event(enable_timing=True)
         snapshot.end.record(self._stream)
         snapshot.issued.set()
 
@@ -259,10 +230,8 @@ class Stager:
     def _later(
         self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
     ) -> None:
-        import torch
-
         try:
-            torch.cuda.set_device(self._device)
+            self.enter()
             if snapshot.started is None:
                 arena.ready.wait()
                 self._begin(snapshot, layout, arena, begin, [])
@@ -280,7 +249,7 @@ class Stager:
     def _wait_for(self, event: Any) -> None:
         import torch
 
-        torch.cuda.current_stream(self._device).wait_event(event)
+        torch.cuda.current_stream(self.device).wait_event(event)
 
     def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
         import torch
@@ -300,11 +269,12 @@ class Stager:
         try:
             for entry, each in parts:
                 _into(arena, entry, each)
+                if not self.cuda:
+                    snapshot.filled.put(entry.data + entry.part.bytes)
         except Exception as error:
             snapshot.trouble = f"a copy failed: {error}"
         finally:
-            snapshot.copied_s = clock.monotonic()
-            snapshot.copied.set()
+            snapshot.finish_copies()
 
 
 def _into(arena: Arena, entry: Entry, each: Any) -> None:
@@ -320,7 +290,7 @@ def _into(arena: Arena, entry: Entry, each: Any) -> None:
 def _mark(stream: Any) -> Any:
     import torch
 
-    event = torch.cuda.Event(blocking=True)
+    event = torch.cuda.Event()
     event.record(stream)
     return event
 
