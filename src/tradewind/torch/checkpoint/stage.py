@@ -1,0 +1,304 @@
+"""Copies of tensors into the arena, while training goes on.
+
+On a GPU the copies run on a stream of their own. It first waits for an event of the stream that
+trains, or it would copy what the last step has not finished writing. Training waits for nothing but
+the gate, before whatever changes the tensors next, and that wait is one of streams, not of Python:
+
+- Small tensors are gathered on the device at once, in the training's own stream: so those that
+  the next forward pass changes, such as a batch norm's, are of one moment too.
+- As many large ones as the device has memory for are cloned there at once, which takes
+  milliseconds (aside.py), and copied from that, whatever training does meanwhile.
+- Of the others, what is rank's own (gradients) or was named `early` is copied first, and training
+  waits for that; the rest is copied in pieces while the next forward and backward passes run.
+
+What is in the computer's memory is copied by a thread until the gate; small and early ones at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tradewind.torch.checkpoint.arena import CHUNK, Arena
+from tradewind.torch.checkpoint.aside import Aside, set_aside
+from tradewind.torch.checkpoint.layout import Entry, Layout, source
+from tradewind.torch.checkpoint.snapshot import Snapshot
+
+_MARKS = 16
+"""So often who writes learns how far the copies are."""
+_QUEUE = 600
+"""Copies that a stream is given at once. It holds about a thousand; then whoever adds one waits."""
+
+
+class Stager:
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self.device = torch.device(device)
+        self.cuda = self.device.type == "cuda"
+        if self.cuda and self.device.index is None:
+            self.device = torch.device("cuda", torch.cuda.current_device())
+        self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
+        self._image: Any = None
+        self._views: dict[Any, list[Any]] = {}
+        self._aside: Aside | None = None
+        self._asked = False
+
+    def enter(self) -> None:
+        """In each thread: else it would make itself at home on the first GPU."""
+        import torch
+
+        if self.cuda:
+            torch.cuda.set_device(self.device)
+
+    def prepare(self, layout: Layout, arena: Arena) -> None:
+        """The framing goes into the arena, and that of small tensors onto the device."""
+        import torch
+
+        for at, data in layout.frames:
+            arena.memory[at : at + len(data)] = data
+        self._image, self._views = None, {}
+        self._aside, self._asked = None, False
+        first, last = layout.cpu_bytes, layout.small_bytes
+        if self.cuda and last > first:
+            image = torch.empty(last - first, dtype=torch.uint8, device=self.device)
+            image.copy_(arena.tensor[first:last])
+            for entry in layout.entries:
+                if entry.part.small and entry.part.device == "cuda":
+                    at = entry.data - first
+                    view = image[at : at + entry.part.bytes].view(entry.part.dtype)
+                    of = self._views.setdefault(entry.part.dtype, [])
+                    of.append((entry, view.view(entry.part.sizes)))
+            self._image = image
+
+    def start(
+        self,
+        layout: Layout,
+        arena: Arena,
+        tensors: Mapping[str, Any],
+        own: Mapping[str, Any],
+        early: Collection[str] = (),
+    ) -> Snapshot:
+        import torch
+
+        snapshot = Snapshot(layout.bytes)
+        named = {"tensor": tensors, "own": own}
+        sources = [
+            (entry, source(entry.part, named[entry.part.kind][entry.part.name]))
+            for entry in layout.entries
+        ]
+        snapshot.held = [each for _, each in sources]
+
+        def is_early(entry: Entry) -> bool:
+            return entry.part.kind == "own" or entry.part.name in early
+
+        on_cpu = [each for each in sources if each[0].part.device == "cpu"]
+        later = [each for each in on_cpu if not (each[0].part.small or is_early(each[0]))]
+        for entry, each in on_cpu:
+            if entry.part.small or is_early(entry):
+                _into(arena, entry, each)
+        big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
+        if self.cuda:
+            self._gather(sources)
+            big = self._clone(layout, big)
+            begin = torch.cuda.Event()
+            begin.record(torch.cuda.current_stream(self.device))
+            now = [each for each in big if is_early(each[0])]
+            rest = [each for each in big if not is_early(each[0])]
+            if now or arena.ready.is_set():
+                arena.ready.wait()
+                self._begin(snapshot, layout, arena, begin, now)
+                if now:
+                    self._wait_for(_mark(self._stream))
+                rest = self._issue(snapshot, arena, rest, _QUEUE)
+            if not rest:
+                self._safe(snapshot)
+            # What is left is not training's affair, until the gate: the arena may not be pinned
+            # yet, and a stream's queue cannot take all without waiting.
+            threading.Thread(
+                target=self._later, args=(snapshot, layout, arena, begin, rest), daemon=True
+            ).start()
+        else:
+            snapshot.issued.set()
+            snapshot.gated.set()
+        if later:
+            threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
+        else:
+            snapshot.finish_copies()
+        return snapshot
+
+    def gate(self, snapshot: Snapshot) -> None:
+        snapshot.gated.wait()
+        snapshot.copied.wait()
+        if snapshot.safe is not None:
+            self._wait_for(snapshot.safe)
+
+    def abandon(self) -> None:
+        """What was begun and not finished is let run out, as the arena will be used again."""
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def _gather(self, sources: list[tuple[Entry, Any]]) -> None:
+        import torch
+
+        found = {id(entry): each for entry, each in sources}
+        for views in self._views.values():
+            torch._foreach_copy_(
+                [view for _, view in views], [found[id(entry)] for entry, _ in views]
+            )
+
+    def _clone(self, layout: Layout, parts: list[tuple[Entry, Any]]) -> list[tuple[Entry, Any]]:
+        """Returns what could not be cloned. Asked when training has shown what memory it needs, and
+        again only for other tensors."""
+        if not self._asked:
+            self._asked, self._aside = True, set_aside(layout, self.device)
+        if self._aside is None:
+            return parts
+        self._aside.clone({id(entry): each for entry, each in parts})
+        return [each for each in parts if each[0].at < self._aside.first]
+
+    def _begin(
+        self,
+        snapshot: Snapshot,
+        layout: Layout,
+        arena: Arena,
+        begin: Any,
+        now: list[tuple[Entry, Any]],
+    ) -> None:
+        """What the copies wait for, and the first of them."""
+        import torch
+
+        self._stream.wait_event(begin)
+        snapshot.started = torch.cuda.Event(enable_timing=True)
+        snapshot.started.record(self._stream)
+        with torch.cuda.stream(self._stream):
+            first, last = layout.cpu_bytes, layout.small_bytes
+            for at, upto in _cuts(first, last) if self._image is not None else ():
+                image = self._image[at - first : upto - first]
+                arena.tensor[at:upto].copy_(image, non_blocking=True)
+        self._issue(snapshot, arena, now, None)
+        snapshot.marks.clear()  # those are of parts that lie anywhere
+
+    def _issue(
+        self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]], most: int | None
+    ) -> list[tuple[Entry, Any]]:
+        """Returns what is left after so many copies."""
+        import torch
+
+        since = copies = 0
+        often = max(CHUNK, snapshot.size // _MARKS)
+        with torch.cuda.stream(self._stream), torch.no_grad():
+            for number, (entry, each) in enumerate(parts):
+                if most is not None and copies >= most:
+                    return parts[number:]
+                copies += self._send(snapshot, arena, entry, each)
+                since += entry.part.bytes
+                if since >= often:
+                    snapshot.marks.append((entry.data + entry.part.bytes, _mark(self._stream)))
+                    since = 0
+        return []
+
+    def _issue_aside(self, snapshot: Snapshot, arena: Arena) -> None:
+        import torch
+
+        aside = self._aside
+        if aside is None:
+            return
+        marked, often = aside.first, max(CHUNK, snapshot.size // _MARKS)
+        with torch.cuda.stream(self._stream):
+            for at, upto in _cuts(aside.first, aside.last):
+                part = aside.space[at - aside.first : upto - aside.first]
+                arena.tensor[at:upto].copy_(part, non_blocking=True)
+                if upto - marked >= often:
+                    snapshot.marks.append((upto, _mark(self._stream)))
+                    marked = upto
+
+    def _end(self, snapshot: Snapshot) -> None:
+        import torch
+
+        snapshot.end = torch.cuda.Event(enable_timing=True)
+        snapshot.end.record(self._stream)
+        snapshot.issued.set()
+
+    def _safe(self, snapshot: Snapshot) -> None:
+        """Nothing is read any more that training changes, once this is done."""
+        if snapshot.started is not None:
+            snapshot.safe = _mark(self._stream)
+        snapshot.gated.set()
+
+    def _later(
+        self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
+    ) -> None:
+        try:
+            self.enter()
+            if snapshot.started is None:
+                arena.ready.wait()
+                self._begin(snapshot, layout, arena, begin, [])
+            if not snapshot.gated.is_set():
+                self._issue(snapshot, arena, rest, None)
+                self._safe(snapshot)
+            self._issue_aside(snapshot, arena)
+            self._end(snapshot)
+        except Exception as error:
+            snapshot.trouble = f"the copy from the device failed: {error}"
+        finally:
+            snapshot.gated.set()
+            snapshot.issued.set()
+
+    def _wait_for(self, event: Any) -> None:
+        import torch
+
+        torch.cuda.current_stream(self.device).wait_event(event)
+
+    def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
+        import torch
+
+        flat = each.resolve_conj().resolve_neg().contiguous()
+        if flat.data_ptr() != each.data_ptr():
+            snapshot.held.append(flat)
+        flat = flat.reshape(-1).view(torch.uint8)
+        cuts = _cuts(entry.data, entry.data + entry.part.bytes)
+        for at, upto in cuts:
+            arena.tensor[at:upto].copy_(
+                flat[at - entry.data : upto - entry.data], non_blocking=True
+            )
+        return len(cuts)
+
+    def _copy(self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]]) -> None:
+        try:
+            for entry, each in parts:
+                _into(arena, entry, each)
+                if not self.cuda:
+                    snapshot.filled.put(entry.data + entry.part.bytes)
+        except Exception as error:
+            snapshot.trouble = f"a copy failed: {error}"
+        finally:
+            snapshot.finish_copies()
+
+
+def _into(arena: Arena, entry: Entry, each: Any) -> None:
+    import torch
+
+    if not entry.part.bytes:
+        return
+    room = arena.tensor[entry.data : entry.data + entry.part.bytes]
+    with torch.no_grad():
+        room.view(entry.part.dtype).view(entry.part.sizes).copy_(each)
+
+
+def _mark(stream: Any) -> Any:
+    import torch
+
+    event = torch.cuda.Event()
+    event.record(stream)
+    return event
+
+
+def _cuts(at: int, end: int) -> list[tuple[int, int]]:
+    found = []
+    while at < end:
+        upto = min(end, (at // CHUNK + 1) * CHUNK)
+        found.append((at, upto))
+        at = upto
+    return found
