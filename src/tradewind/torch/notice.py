@@ -1,0 +1,90 @@
+"""How a training hears that its machine goes.
+
+SIGTERM, or the file `$TRADEWIND_SAVE`, whichever comes first. From then on there is so much time;
+when it has passed, the process ends, whatever it does: what it saved until then is saved. A second
+SIGTERM ends it at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tradewind import clock
+
+GRACE_S = 25.0
+"""torchrun kills its workers 30 s after it was asked to end."""
+EXIT_CODE = 143
+"""128 and SIGTERM: what a process that obeyed it would have."""
+_SAME_S = 1.0
+"""torchrun and whoever asked it may both send the first signal."""
+
+
+class Notice:
+    def __init__(
+        self, save_file: Path | None, *, grace_s: float = GRACE_S, say: Callable[[str], None]
+    ) -> None:
+        self._file, self._grace_s, self._say = save_file, grace_s, say
+        self._at: float | None = None
+        self._until = 0.0
+        self._before: Any = None
+        self._installed = False
+
+    def install(self) -> None:
+        """Only a main thread can have handlers; elsewhere the file has to do."""
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGTERM, self._heard)
+            self._installed = True
+
+    def remove(self) -> None:
+        if self._installed:
+            self._installed = False
+            signal.signal(signal.SIGTERM, self._before or signal.SIG_DFL)
+
+    @property
+    def asked(self) -> bool:
+        return self._at is not None
+
+    def left_s(self) -> float:
+        return self._until - clock.monotonic() if self.asked else 1e9
+
+    def told(self, left_s: float) -> None:
+        """Another rank has heard of it."""
+        self._begin(left_s, "another process was told")
+
+    def look(self) -> None:
+        """From time to time, by another thread: for the file, and whether time is up."""
+        if self._at is None and self._file is not None and self._file.exists():
+            self._begin(self._said_s(), f"{self._file} is there")
+        if self._at is not None and clock.monotonic() > self._until:
+            os._exit(EXIT_CODE)
+
+    def _said_s(self) -> float:
+        """The file may say how long there is; an empty one does not."""
+        assert self._file is not None
+        try:
+            return float(json.loads(self._file.read_bytes())["within_s"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return self._grace_s
+
+    def _begin(self, left_s: float, why: str) -> None:
+        if self._at is None:
+            now = clock.monotonic()
+            self._until = now + left_s
+            self._at = now
+            self._say(f"asked to save and to end ({why}); {left_s:.0f} s left")
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if self._at is not None and clock.monotonic() - self._at > _SAME_S:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+            return
+        self._begin(self._grace_s, "SIGTERM")
+        if callable(self._before):
+            self._before(number, frame)
