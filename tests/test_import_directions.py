@@ -27,7 +27,7 @@ MAY = {
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},
     "estimate": BASE | {"model"},
-    "torch": BASE | {"model"},
+    "torch": BASE | {"model", "store"},
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
     "spot": BASE | {"model", "policy"},

@@ -1,0 +1,84 @@
+"""The memory that tensors are copied into: one piece, as long as the rank's file and laid out like
+it, so that nothing is copied again to be written.
+
+For a GPU it is registered with the driver, or copies would not run by themselves. That takes
+seconds for tens of gigabytes, so a thread does it ahead of the first save, a chunk at a time:
+between chunks the driver is free for training.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+CHUNK = 64 << 20
+"""No copy may cross a border between two registered chunks."""
+_HUGE = 2 << 20
+_TOUCHERS = 4
+
+
+class Arena:
+    def __init__(self, size: int, *, pin: bool) -> None:
+        import torch
+
+        self.size = max(_HUGE, -(-size // CHUNK) * CHUNK if pin else -(-size // _HUGE) * _HUGE)
+        # Begins on a border of a huge page: they are pinned 512 times as fast as small ones.
+        self._map = mmap.mmap(-1, self.size + _HUGE)
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        self._skip = -address % _HUGE
+        self.address = address + self._skip
+        if hasattr(mmap, "MADV_HUGEPAGE"):
+            self._map.madvise(mmap.MADV_HUGEPAGE)
+        whole = torch.frombuffer(self._map, dtype=torch.uint8)
+        self.tensor: Any = whole[self._skip : self._skip + self.size]
+        self.memory = memoryview(self._map)[self._skip : self._skip + self.size]
+        self.pinned = 0
+        """Bytes from the start."""
+        self.trouble = ""
+        self.ready = threading.Event()
+        self._closed = False
+        if not pin:
+            self.ready.set()
+            return
+        self._device = torch.cuda.current_device()
+        threading.Thread(target=self._pin, name="tradewind-arena", daemon=True).start()
+
+    def close(self) -> None:
+        self._closed = True
+        self.ready.wait(30)
+        if self.pinned:
+            import torch
+
+            torch.cuda.synchronize()
+            for at in range(0, self.pinned, CHUNK):
+                torch.cuda.cudart().cudaHostUnregister(self.address + at)
+            self.pinned = 0
+
+    def _pin(self) -> None:
+        import torch
+
+        try:
+            torch.cuda.set_device(self._device)
+            register = torch.cuda.cudart().cudaHostRegister
+            with ThreadPoolExecutor(_TOUCHERS) as pool:
+                # Pages come into being by several threads at once, and only then are registered.
+                touched = [
+                    pool.submit(ctypes.memset, self.address + at, 0, CHUNK)
+                    for at in range(0, self.size, CHUNK)
+                ]
+                for number, done in enumerate(touched):
+                    done.result()
+                    if self._closed:
+                        return
+                    code = int(register(self.address + number * CHUNK, CHUNK, 0))
+                    if code:
+                        self.trouble = f"cudaHostRegister failed with {code}"
+                        return
+                    self.pinned = (number + 1) * CHUNK
+        except Exception as error:
+            self.trouble = str(error)
+        finally:
+            self.ready.set()

@@ -1,0 +1,99 @@
+"""The moment in which a checkpoint comes to exist: for all ranks, or for none.
+
+Each rank says that its file is durable, or what went wrong. Rank 0 waits for all of them, checks
+that the files are there in full size, and creates the manifest. Then it says so. A rank that does
+not hear it takes the checkpoint for not saved; what exists is asked of the manifests alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from tradewind import clock
+from tradewind.errors import BadFile, TradewindError
+from tradewind.torch.checkpoint import files, manifest, shelf
+from tradewind.torch.checkpoint.group import Group
+from tradewind.torch.checkpoint.place import Place
+
+
+class Commit:
+    def __init__(
+        self, place: Place, group: Group | None, number: int, step: int, name: str, world: int
+    ) -> None:
+        self._place, self._group = place, group
+        self._number, self._step, self._name, self._world = number, step, name, world
+
+    def agree(self, words: dict[str, Any], wait_s: float, verdict_s: float) -> tuple[str, Any]:
+        """What went wrong, "" for nothing."""
+        group = self._group
+        if group is None:
+            return self._create([words]), None
+        key = f"save/{self._number}"
+        group.leave(f"{key}/{group.rank}", words)
+        if group.rank == 0:
+            trouble = self._create(self._collect(group, key, wait_s))
+            group.leave(f"{key}/verdict", {"trouble": trouble})
+            self._forget(group)
+            return trouble, None
+        verdict = group.wait(f"{key}/verdict", verdict_s)
+        if verdict is None:
+            return "rank 0 did not say whether all ranks have saved it", None
+        return str(verdict["trouble"]), []
+
+    def prune(self, keep: int, bad: set[str]) -> None:
+        """In a run one more stays than was asked for at least: another leg may just be choosing."""
+        with suppress(TradewindError):
+            shelf.prune(self._place, keep, bad)
+
+    def _collect(self, group: Group, key: str, wait_s: float) -> list[Any]:
+        """What the ranks say, until one has failed or the time is over."""
+        until = clock.monotonic() + wait_s
+        told: list[Any] = []
+        for rank in range(self._world):
+            words = group.wait(f"{key}/{rank}", max(1.0, until - clock.monotonic()))
+            words = words or {"trouble": f"rank {rank} did not say that it has saved its part"}
+            told.append(words)
+            if words["trouble"]:
+                break
+        return told
+
+    def _create(self, told: list[Any]) -> str:
+        trouble = told[-1]["trouble"]
+        if not trouble:
+            try:
+                self._write(told)
+                return ""
+            except TradewindError as error:
+                trouble = error.message
+        with suppress(Exception):
+            files.remove(self._place, self._name)
+        return str(trouble)
+
+    def _write(self, told: list[Any]) -> None:
+        place = self._place
+        listed = [(words["file"], words["entries"]) for words in told]
+        known = {words["file"]: (words["bytes"], tuple(words["sums"])) for words in told}
+        for file, data in (
+            (manifest.METADATA, manifest.metadata(listed)),
+            (manifest.INDEX, manifest.index(listed)),
+        ):
+            place.store.replace(f"{place.shards}{self._name}/{file}", data)
+            known[file] = (len(data), manifest.sums(data))
+        whole = manifest.Manifest(self._step, place.leg, self._world, self._name, known)
+        wrong = files.Files(place, whole).wrong_size()
+        if wrong:
+            raise BadFile(f"{wrong}: do all ranks write to the same folder?")
+        key, data = place.manifest(self._step), whole.encode()
+        if not place.store.create(key, data):
+            # Of the same step, from before we had to start again from an earlier one.
+            place.store.delete(key)
+            if not place.store.create(key, data):
+                raise BadFile(f"{key} is being written by another job")
+
+    def _forget(self, group: Group) -> None:
+        """All ranks have read the verdict on the last but one, as they have sent us the last."""
+        with suppress(Exception):
+            for rank in range(self._world):
+                group.forget(f"save/{self._number - 2}/{rank}")
+            group.forget(f"save/{self._number - 2}/verdict")

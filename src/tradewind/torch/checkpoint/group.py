@@ -1,0 +1,91 @@
+"""How the ranks agree on a checkpoint, out of step with training's own collectives.
+
+Words are left for each other in the key-value store that PyTorch's ranks have met at, under a
+prefix of our own, and looked for until a time is over. A rank that is late, skips or dies costs the
+others no more than that time: there is no collective that could hang or break. Each attempt of
+torchrun has another prefix, since what the last one left is still there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from tradewind import clock
+
+_numbers = count()
+_PAUSE_S = 0.02
+
+
+class Group:
+    """`store` is any of torch.distributed's; `rank` is ours, of `world`."""
+
+    def __init__(self, store: Any, rank: int, world: int) -> None:
+        self._store, self.rank, self.world = store, rank, world
+
+    def leave(self, key: str, words: Any) -> None:
+        self._store.set(key, json.dumps(words))
+
+    def look(self, key: str) -> Any:
+        """What was left there; None: nothing yet. Never waits."""
+        if not self._store.check([key]):
+            return None
+        return json.loads(self._store.get(key))
+
+    def forget(self, key: str) -> None:
+        self._store.delete_key(key)
+
+    def wait(self, key: str, timeout_s: float, stopped: Callable[[], bool] = lambda: False) -> Any:
+        """None: nothing was left there in time."""
+        until = clock.monotonic() + timeout_s
+        while True:
+            found = self.look(key)
+            if found is not None:
+                return found
+            if clock.monotonic() > until or stopped():
+                return None
+            clock.sleep(_PAUSE_S)
+
+    def gather(self, key: str, words: Any, timeout_s: float) -> list[Any]:
+        """What each rank has to say, on all of them; None for those that did not in time."""
+        self.leave(f"{key}/{self.rank}", words)
+        until = clock.monotonic() + timeout_s
+        found = []
+        for rank in range(self.world):
+            found.append(self.wait(f"{key}/{rank}", max(0.0, until - clock.monotonic())))
+        return found
+
+    def from_first(self, key: str, words: Any, timeout_s: float) -> Any:
+        """What rank 0 says, on all of them."""
+        if self.rank == 0:
+            self.leave(key, words)
+            return words
+        return self.wait(key, timeout_s)
+
+
+def own_group() -> Group | None:
+    """Of all ranks of the default process group; None where there is only this one. Every rank
+    must make as many of them, in the same order."""
+    import torch.distributed as dist
+
+    if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
+        return None
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    prefix = f"tradewind/checkpoint/{attempt}/{next(_numbers)}"
+    store = dist.PrefixStore(prefix, dist.distributed_c10d._get_default_store())
+    return Group(store, dist.get_rank(), dist.get_world_size())
+
+
+def group_of(group: Any) -> Group:
+    """Of ours as it is; of a process group of torch.distributed, over the store that it met at."""
+    if isinstance(group, Group):
+        return group
+    import torch.distributed as dist
+
+    store = dist.distributed_c10d._get_process_group_store(group)
+    prefix = f"tradewind/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    store = dist.PrefixStore(prefix, store)
+    return Group(store, dist.get_rank(group), dist.get_world_size(group))

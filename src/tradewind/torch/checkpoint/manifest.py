@@ -1,0 +1,110 @@
+"""What a checkpoint is made of, in three files.
+
+The **manifest** is JSON: each file's size and the check sums of its pieces. It is created last and
+in one go, so a checkpoint exists if and only if its manifest does. Its last field is the check sum
+of all before it. The **index** is JSON too: of each tensor, which box of it lies where. `.metadata`
+says the same to plain PyTorch (`torch.distributed.checkpoint`), which reads only that; we do not
+read it, as reading a pickle runs whatever is in it.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass, field
+from typing import Any
+
+from tradewind.errors import BadFile, InvalidValue
+from tradewind.torch.checkpoint.pieces import PIECE, checksum
+
+FORMAT = 1
+METADATA, INDEX = ".metadata", "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    step: int
+    leg: int
+    world: int
+    name: str
+    """Of the folder with its files."""
+    files: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """Bytes, and the check sum of each piece."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for size, _ in self.files.values())
+
+    def encode(self) -> bytes:
+        words = {
+            "format": FORMAT,
+            "step": self.step,
+            "leg": self.leg,
+            "world": self.world,
+            "folder": self.name,
+            "piece_bytes": PIECE,
+            "files": {
+                name: {"bytes": size, "crc32": list(sums)}
+                for name, (size, sums) in sorted(self.files.items())
+            },
+        }
+        body = json.dumps(words)
+        return f'{body[:-1]}, "manifest_crc32": {checksum(body.encode())}}}'.encode()
+
+
+def decode(data: bytes, key: str) -> Manifest:
+    """Raises BadFile for what is no whole manifest, InvalidValue for one that is too new."""
+    try:
+        body, _, end = data.decode().rpartition(', "manifest_crc32": ')
+        if int(end.rstrip("}")) != checksum(f"{body}}}".encode()):
+            raise BadFile(f"{key} is damaged: its check sum does not fit")
+        words = json.loads(f"{body}}}")
+    except (ValueError, TypeError):
+        raise BadFile(f"{key} is damaged: it is no manifest of a checkpoint") from None
+    try:
+        if words["format"] != FORMAT or words["piece_bytes"] != PIECE:
+            raise InvalidValue(  # not BadFile: it may be whole, and must not be swept
+                f"{key} is of format {words['format']}, and this Tradewind knows {FORMAT}",
+                hint="use the version that wrote it, or a newer one",
+            )
+        files = {
+            name: (int(each["bytes"]), tuple(each["crc32"]))
+            for name, each in words["files"].items()
+        }
+        return Manifest(words["step"], words["leg"], words["world"], words["folder"], files)
+    except (KeyError, TypeError):
+        raise BadFile(f"{key} is damaged: it is no manifest of a checkpoint") from None
+
+
+def sums(data: bytes | memoryview) -> tuple[int, ...]:
+    view = memoryview(data)
+    return tuple(checksum(view[at : at + PIECE]) for at in range(0, len(view), PIECE))
+
+
+def index(told: list[tuple[str, list[list[Any]]]]) -> bytes:
+    """Of what each rank has told: its file's name and its entries (layout.Entry.told)."""
+    return json.dumps({"files": [{"name": name, "entries": each} for name, each in told]}).encode()
+
+
+def metadata(told: list[tuple[str, list[list[Any]]]]) -> bytes:
+    """As torch.distributed.checkpoint's own writer would have left it."""
+    import torch
+    from torch.distributed.checkpoint import metadata as dcp
+    from torch.distributed.checkpoint.filesystem import _StorageInfo
+
+    tensors: dict[str, Any] = {}
+    places: dict[Any, Any] = {}
+    for file, entries in told:
+        for kind, name, dtype, shape, offsets, sizes, at, length, _ in entries:
+            if kind != "tensor":
+                continue
+            if name not in tensors:
+                properties = dcp.TensorProperties(dtype=getattr(torch, dtype))
+                tensors[name] = dcp.TensorStorageMetadata(properties, torch.Size(shape), [])
+            box = dcp.ChunkStorageMetadata(torch.Size(offsets), torch.Size(sizes))
+            tensors[name].chunks.append(box)
+            places[dcp.MetadataIndex(name, offsets)] = _StorageInfo(file, at, length)
+    whole = dcp.Metadata(tensors, {name: (name,) for name in tensors}, places, dcp.StorageMeta())
+    if hasattr(whole, "version"):
+        whole.version = "1.0.0"
+    return pickle.dumps(whole)

@@ -1,0 +1,76 @@
+"""Where checkpoints lie.
+
+    <prefix>checkpoints/<leg>/<step>.json              the manifest: the checkpoint exists
+    <prefix>shards/<leg>/<step>-<life>/__<rank>_0.distcp    what a rank wrote
+                                       .metadata       for plain PyTorch
+                                       index.json      the same for us
+
+These are keys in a store. In a folder they are files, written once and straight there. A bucket is
+given the ranks' files from memory, and `folder` keeps them too, to be read sooner after a restart
+on the same machine. `life` differs each time that a job starts, so no file is ever written twice.
+In a run, the prefix is `runs/<run-id>/`, and the manifest is the key that supervisors look for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from tradewind.errors import InvalidValue
+
+
+class Place:
+    """`Place("checkpoints")`, or with a store, the prefix of a run and its leg. `resume`, where
+    it is not None, is the newest manifest of earlier legs that may be read, "" for none."""
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        store: Any = None,
+        prefix: str = "",
+        *,
+        leg: int = 0,
+        resume: str | None = None,
+    ) -> None:
+        from tradewind import store as stores
+
+        if folder is None and store is None:
+            raise InvalidValue("a place for checkpoints needs a folder or a store")
+        if store is None:
+            store = stores.open(Path(folder or ""))
+        elif isinstance(store, str | Path):
+            store = stores.open(store)
+        self.store, self.leg, self.resume = store, leg, resume
+        self.checkpoints, self.shards = f"{prefix}checkpoints/", f"{prefix}shards/"
+        parts = urlsplit(store.url)
+        self.remote = parts.scheme != "file"
+        if not self.remote:
+            folder = unquote(parts.path)
+        self.files = Path(folder).absolute() / self.shards if folder is not None else None
+        """Where the ranks' files are on this machine; None: nowhere."""
+
+    @classmethod
+    def of_run(
+        cls, folder: str | Path | None = None, env: Mapping[str, str] | None = None
+    ) -> Place | None:
+        """Of the run that this process is a job of; None: of none. `folder` is for a bucket."""
+        env = os.environ if env is None else env
+        if not env.get("TRADEWIND_STORE") or not env.get("TRADEWIND_RUN"):
+            return None
+        return cls(
+            folder,
+            env["TRADEWIND_STORE"],
+            f"runs/{env['TRADEWIND_RUN']}/",
+            leg=int(env.get("TRADEWIND_LEG", "0")),
+            resume=env.get("TRADEWIND_RESUME"),
+        )
+
+    def manifest(self, step: int) -> str:
+        return f"{self.checkpoints}{self.leg:06d}/{step:020d}.json"
+
+    def name(self, step: int, life: str) -> str:
+        """Of the folder of shards, below `shards` and below `files`."""
+        return f"{self.leg:06d}/{step:020d}-{life}"

@@ -1,0 +1,181 @@
+"""One save of one rank, from the snapshot to its file: on this machine, in the store, or both.
+
+Pieces are written and sent as soon as they are in the arena. What the two have in common is only
+the arena: nothing is copied in between.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tradewind import clock
+from tradewind.errors import SourceFailed, TradewindError
+from tradewind.torch.checkpoint.layout import Entry, Layout, Part, place
+from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum
+from tradewind.torch.checkpoint.place import Place
+from tradewind.torch.checkpoint.stage import Snapshot
+
+_PART = 4 * PIECE  # of an upload
+
+
+class Image:
+    """The bytes of a rank's file: the arena, and after it what differs in size each time."""
+
+    def __init__(self, layout: Layout, memory: memoryview, loose: Mapping[str, bytes]) -> None:
+        import torch
+
+        end, known = bytearray(), {}  # type: ignore[var-annotated]
+        self.entries: list[Entry] = list(layout.entries)
+        for kind, data in loose.items():
+            size = (len(data),)
+            part = Part(kind, "", torch.uint8, size, (0,), size, None, "cpu")
+            entry, framing = place(part, layout.bytes + len(end), known)
+            end += framing[0][1] + data + framing[1][1]
+            end += bytes(-len(end) % 64)
+            self.entries.append(entry)
+        self.size = layout.bytes + len(end)
+        # The last piece of the arena and what follows are one buffer, filled when that is there.
+        self._cut = layout.bytes // PIECE * PIECE
+        self._memory, self._layout, self._end = memory, layout, bytes(end)
+        self._last = memoryview(b"")
+
+    def pieces(self, snapshot: Snapshot) -> Iterator[tuple[int, memoryview]]:
+        """Each as soon as it is there: where it begins, and its bytes."""
+        at = 0
+        for upto in snapshot.progress():
+            while at + PIECE <= min(upto, self._cut):
+                yield at, self._memory[at : at + PIECE]
+                at += PIECE
+        last = memoryview(bytes(self._memory[self._cut : self._layout.bytes]) + self._end)
+        for begin in range(0, len(last), PIECE):
+            yield self._cut + begin, last[begin : begin + PIECE]
+
+
+class Save:
+    """`limit_s` is what it may take; past it, or when told to `stop`, it fails."""
+
+    def __init__(
+        self,
+        where: Place,
+        name: str,
+        file: str,
+        image: Image,
+        snapshot: Snapshot,
+        *,
+        limit_s: float,
+        rate: float | None,
+    ) -> None:
+        self._place, self._name, self._file = where, name, file
+        self._image, self._snapshot = image, snapshot
+        self._until = clock.monotonic() + limit_s
+        self._limit_s, self._rate = limit_s, rate
+        self.sums: list[int] = [0] * (-(-image.size // PIECE))
+        self.local_trouble = ""
+        self.write_s = self.upload_s = 0.0
+        self._stopped: BaseException | None = None
+        self._feed: list[tuple[int, memoryview] | None] = []
+        self._fed = threading.Condition()
+
+    def carry_out(self) -> None:
+        """Until it is durable; raises what prevented it."""
+        where = self._place
+        file: PieceFile | None = None
+        if where.files is not None:
+            try:
+                file = PieceFile(where.files / self._name / self._file, self._image.size)
+            except TradewindError as error:
+                self._local(error)
+        began = clock.monotonic()
+        team = Team(lambda task: self._piece(file, *task))
+        upload = threading.Thread(target=self._upload, name="tradewind-upload", daemon=True)
+        if where.remote:
+            upload.start()
+        for piece in self._image.pieces(self._snapshot):
+            team.put(piece)
+            self._offer(piece)
+        self._offer(None)
+        team.wait(self._left_s(), "writing a checkpoint")
+        if file is not None:
+            self._finish(file)
+        self.write_s = clock.monotonic() - began
+        if where.remote:
+            upload.join(self._left_s())
+            if upload.is_alive():
+                self.stop(SourceFailed("given up"))
+                raise SourceFailed(f"{where.store.url} took longer than {self._limit_s:.0f} s")
+        if self._stopped is not None:
+            raise self._stopped
+
+    def stop(self, error: BaseException) -> None:
+        with self._fed:
+            self._stopped = self._stopped or error
+            self._fed.notify_all()
+
+    def _left_s(self) -> float:
+        return max(0.0, self._until - clock.monotonic())
+
+    def _local(self, error: TradewindError) -> None:
+        """Where a store has it too, this machine's copy is a convenience."""
+        if not self._place.remote:
+            raise error
+        self.local_trouble = self.local_trouble or error.message
+
+    def _piece(self, file: PieceFile | None, at: int, data: memoryview) -> None:
+        if self._stopped is not None:
+            raise self._stopped
+        self.sums[at // PIECE] = checksum(data)
+        if file is not None and not self.local_trouble:
+            try:
+                file.write(at, data)
+            except TradewindError as error:
+                self._local(error)
+
+    def _finish(self, file: PieceFile) -> None:
+        try:
+            if not self.local_trouble:
+                file.finish(self._image.size)
+        except TradewindError as error:
+            self._local(error)
+        finally:
+            file.close()
+        if self.local_trouble:
+            with suppress(OSError):
+                file.path.unlink()
+
+    def _offer(self, piece: tuple[int, memoryview] | None) -> None:
+        with self._fed:
+            self._feed.append(piece)
+            self._fed.notify_all()
+
+    def _upload(self) -> None:
+        began = clock.monotonic()
+        try:
+            key = f"{self._place.shards}{self._name}/{self._file}"
+            self._place.store.upload_parts(key, self._parts(), self._image.size)
+        except BaseException as error:
+            self.stop(error)
+        self.upload_s = clock.monotonic() - began
+
+    def _parts(self) -> Iterator[memoryview]:
+        """In order, no faster than the rate."""
+        began, sent, number = clock.monotonic(), 0, 0
+        while True:
+            with self._fed:
+                while len(self._feed) <= number and self._stopped is None:
+                    self._fed.wait(1.0)
+                if self._stopped is not None:
+                    raise self._stopped
+                piece = self._feed[number]
+            if piece is None:
+                return
+            number += 1
+            while self._rate and self._stopped is None:
+                ahead_s = sent / self._rate - (clock.monotonic() - began)
+                if ahead_s <= 0:
+                    break
+                clock.sleep(min(0.2, ahead_s))
+            sent += len(piece[1])
+            yield piece[1]

@@ -1,0 +1,262 @@
+"""Copies of tensors into the arena, while training goes on.
+
+On a GPU the copies run on a stream of their own. It first waits for an event of the stream that
+trains, or it would copy what the last step has not finished writing. Training waits for nothing but
+the gate, before whatever changes the tensors next, and that wait is one of streams, not of Python:
+
+- Small tensors are gathered on the device at once, in the training's own stream: so those that
+  the next forward pass changes, such as a batch norm's, are of one moment too.
+- What is rank's own (gradients) or was named `early` is copied first, and training waits for that.
+- The rest is copied in pieces while the next forward and backward passes run.
+
+What is in the computer's memory is copied by a thread until the gate; small and early ones at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from tradewind import clock
+from tradewind.errors import SourceFailed
+from tradewind.torch.checkpoint.arena import CHUNK, Arena
+from tradewind.torch.checkpoint.layout import Entry, Layout, source
+
+
+class Snapshot:
+    """One moment's tensors on their way into the arena."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.marks: list[tuple[int, Any]] = []
+        """Up to which byte the arena is filled once an event has come, in order."""
+        self.issued = threading.Event()
+        self.copied = threading.Event()
+        """What is in the computer's memory, that is."""
+        self.held: list[Any] = []
+        self.end: Any = None
+        self.begun_s = clock.monotonic()
+        self.trouble = ""
+        self.times: tuple[Any, Any] | None = None
+
+    def progress(self) -> Iterator[int]:
+        """Waits, and says up to which byte the arena is filled; last, up to where all of it is."""
+        self.issued.wait()
+        self.copied.wait()
+        for upto, event in self.marks:
+            event.synchronize()
+            yield upto
+        if self.end is not None:
+            self.end.synchronize()
+        if self.trouble:
+            raise SourceFailed(self.trouble)
+        self.held.clear()  # the tensors may go
+        yield self.size
+
+    def copy_s(self) -> float:
+        """How long the copying took."""
+        if self.times is None:
+            return clock.monotonic() - self.begun_s
+        begin, end = self.times
+        return float(begin.elapsed_time(end)) / 1e3
+
+
+class Stager:
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self._device = torch.device(device)
+        self._cuda = self._device.type == "cuda"
+        self._stream = torch.cuda.Stream(self._device) if self._cuda else None
+        self._image: Any = None
+        self._views: dict[Any, list[Any]] = {}
+
+    def prepare(self, layout: Layout, arena: Arena) -> None:
+        """The framing goes into the arena, and that of small tensors onto the device."""
+        import torch
+
+        for at, data in layout.frames:
+            arena.memory[at : at + len(data)] = data
+        self._image, self._views = None, {}
+        first, last = layout.cpu_bytes, layout.small_bytes
+        if self._cuda and last > first:
+            image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
+            image.copy_(arena.tensor[first:last])
+            for entry in layout.entries:
+                if entry.part.small and entry.part.device == "cuda":
+                    at = entry.data - first
+                    view = image[at : at + entry.part.bytes].view(entry.part.dtype)
+                    of = self._views.setdefault(entry.part.dtype, [])
+                    of.append((entry, view.view(entry.part.sizes)))
+            self._image = image
+
+    def start(
+        self,
+        layout: Layout,
+        arena: Arena,
+        tensors: Mapping[str, Any],
+        own: Mapping[str, Any],
+        early: Collection[str] = (),
+    ) -> Snapshot:
+        import torch
+
+        snapshot = Snapshot(layout.bytes)
+        named = {"tensor": tensors, "own": own}
+        sources = [
+            (entry, source(entry.part, named[entry.part.kind][entry.part.name]))
+            for entry in layout.entries
+        ]
+        snapshot.held = [each for _, each in sources]
+
+        def is_early(entry: Entry) -> bool:
+            return entry.part.kind == "own" or entry.part.name in early
+
+        on_cpu = [each for each in sources if each[0].part.device == "cpu"]
+        later = [each for each in on_cpu if not (each[0].part.small or is_early(each[0]))]
+        for entry, each in on_cpu:
+            if entry.part.small or is_early(entry):
+                _into(arena, entry, each)
+        big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
+        if self._cuda:
+            begin = torch.cuda.Event(enable_timing=True)
+            self._gather(sources)
+            begin.record(torch.cuda.current_stream(self._device))
+            first = [each for each in big if is_early(each[0])]
+            rest = [each for each in big if not is_early(each[0])]
+            if arena.ready.is_set() or first:
+                arena.ready.wait()
+                self._issue(snapshot, layout, arena, begin, first, rest)
+            else:  # the arena is not pinned yet: that is not training's affair, until the gate
+                here = torch.cuda.current_stream(self._device)
+                threading.Thread(
+                    target=self._patiently,
+                    args=(snapshot, layout, arena, begin, rest, here),
+                    daemon=True,
+                ).start()
+        else:
+            snapshot.issued.set()
+        if later:
+            threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
+        else:
+            snapshot.copied.set()
+        return snapshot
+
+    def gate(self, snapshot: Snapshot) -> None:
+        import torch
+
+        snapshot.issued.wait()
+        snapshot.copied.wait()
+        if snapshot.end is not None:
+            torch.cuda.current_stream(self._device).wait_event(snapshot.end)
+
+    def _gather(self, sources: list[tuple[Entry, Any]]) -> None:
+        import torch
+
+        found = {id(entry): each for entry, each in sources}
+        for views in self._views.values():
+            torch._foreach_copy_(
+                [view for _, view in views], [found[id(entry)] for entry, _ in views]
+            )
+
+    def _issue(
+        self,
+        snapshot: Snapshot,
+        layout: Layout,
+        arena: Arena,
+        begin: Any,
+        first: list[tuple[Entry, Any]],
+        rest: list[tuple[Entry, Any]],
+    ) -> None:
+        import torch
+
+        try:
+            with torch.cuda.stream(self._stream), torch.no_grad():
+                self._stream.wait_event(begin)
+                started = torch.cuda.Event(enable_timing=True)
+                started.record(self._stream)
+                if self._image is not None:
+                    begins, ends = layout.cpu_bytes, layout.small_bytes
+                    for at, upto in _cuts(begins, ends):
+                        arena.tensor[at:upto].copy_(
+                            self._image[at - begins : upto - begins], non_blocking=True
+                        )
+                for entry, each in first:
+                    self._send(snapshot, arena, entry, each)
+                if first:
+                    early = torch.cuda.Event()
+                    early.record(self._stream)
+                since = 0
+                for entry, each in rest:
+                    since += self._send(snapshot, arena, entry, each)
+                    if since >= CHUNK:
+                        snapshot.marks.append((entry.data + entry.part.bytes, _mark(self._stream)))
+                        since = 0
+                end = torch.cuda.Event(enable_timing=True)
+                end.record(self._stream)
+            if first:
+                torch.cuda.current_stream(self._device).wait_event(early)
+            snapshot.end, snapshot.times = end, (started, end)
+        except Exception as error:
+            snapshot.trouble = f"the copy from the device failed: {error}"
+        finally:
+            snapshot.issued.set()
+
+    def _patiently(
+        self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any, here: Any
+    ) -> None:
+        import torch
+
+        torch.cuda.set_device(self._device)
+        arena.ready.wait()
+        with torch.cuda.stream(here):
+            self._issue(snapshot, layout, arena, begin, [], rest)
+
+    def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
+        import torch
+
+        flat = each.resolve_conj().resolve_neg().contiguous()
+        if flat.data_ptr() != each.data_ptr():
+            snapshot.held.append(flat)
+        flat = flat.reshape(-1).view(torch.uint8)
+        for at, upto in _cuts(entry.data, entry.data + entry.part.bytes):
+            arena.tensor[at:upto].copy_(
+                flat[at - entry.data : upto - entry.data], non_blocking=True
+            )
+        return entry.part.bytes
+
+    def _copy(self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]]) -> None:
+        try:
+            for entry, each in parts:
+                _into(arena, entry, each)
+        except Exception as error:
+            snapshot.trouble = f"a copy failed: {error}"
+        finally:
+            snapshot.copied.set()
+
+
+def _into(arena: Arena, entry: Entry, each: Any) -> None:
+    import torch
+
+    if not entry.part.bytes:
+        return
+    room = arena.tensor[entry.data : entry.data + entry.part.bytes]
+    with torch.no_grad():
+        room.view(entry.part.dtype).view(entry.part.sizes).copy_(each)
+
+
+def _mark(stream: Any) -> Any:
+    import torch
+
+    event = torch.cuda.Event(blocking=True)
+    event.record(stream)
+    return event
+
+
+def _cuts(at: int, end: int) -> list[tuple[int, int]]:
+    found = []
+    while at < end:
+        upto = min(end, (at // CHUNK + 1) * CHUNK)
+        found.append((at, upto))
+        at = upto
+    return found
