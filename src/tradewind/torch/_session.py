@@ -140,7 +140,7 @@ class Session:
             mine = back.mine["feed"] if back.mine is not None else None
             said += self._feed.restore(shared["feed"] or {}, mine)
         for words in said:
-            self._warn(words)
+            self._warn_once(words)
         changed = fingerprint.differences(shared["made_with"], self._made_with)
         if changed and strict:
             raise InvalidValue(
@@ -148,7 +148,7 @@ class Session:
                 hint="leave strict out to go on with what is here now",
             )
         for words in changed:
-            self._warn(f"since the checkpoint of step {back.step}: {words}")
+            self._warn_once(f"since the checkpoint of step {back.step}: {words}")
         self._back = back
         restoring.numbers(back, self._seed, self._around.rank)
         self._teller.resumed(back.step)
@@ -398,6 +398,11 @@ class Session:
     def _say(self, words: str) -> None:
         if self._around.rank == 0:
             sys.stderr.write(f"tradewind.torch: {words}\n")
+
+    def _warn_once(self, words: str) -> None:
+        """Of what all ranks know."""
+        if self._around.rank == 0:
+            self._warn(words)
 
     def _warn(self, words: str) -> None:
         """Of each rank: they may have different troubles."""

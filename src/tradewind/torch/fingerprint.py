@@ -34,9 +34,8 @@ def fingerprint(config: Any, facts: dict[str, Any]) -> dict[str, Any]:
 def code() -> dict[str, str]:
     """Hashes of the user's own files, by their names below their folder."""
     main = getattr(sys.modules.get("__main__"), "__file__", None)
-    folders = {Path.cwd().resolve()}
-    if main:
-        folders.add(Path(main).resolve().parent)
+    folders = [Path(main).resolve().parent] if main else []
+    folders.append(Path.cwd().resolve())
     apart = [Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "purelib", "platlib")]
     apart.append(Path(__file__).resolve().parents[1])  # our own
     found: dict[str, str] = {}

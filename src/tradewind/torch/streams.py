@@ -141,7 +141,8 @@ class StreamFeed(_Counting):
         self._at, self._turn = {}, 0
 
     def mine(self) -> dict[str, Any]:
-        at = {worker: [count, state] for worker, (count, state) in self._at.items()}
+        # No empty bytes: reading weights only, PyTorch does not know them.
+        at = {worker: [count, state or None] for worker, (count, state) in self._at.items()}
         return {"at": at, "turn": self._turn, "workers": self._workers}
 
     def _placed(self, mine: dict[str, Any] | None) -> list[str]:
@@ -150,7 +151,7 @@ class StreamFeed(_Counting):
             self._count = 0
             return [f"the number of {what} has changed: the stream's epoch begins again"]
         if mine is not None and self._count:
-            self._at = {int(w): (int(count), state) for w, (count, state) in mine["at"].items()}
+            self._at = {int(w): (int(n), state or b"") for w, (n, state) in mine["at"].items()}
             self._turn = int(mine["turn"])
             if not _has_state(self._loader.dataset):
                 return [

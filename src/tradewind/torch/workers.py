@@ -30,9 +30,9 @@ class WorkerStart:
         if info is not None:
             # People's code knows its own dataset, and shards by the worker's number. It is said to
             # be fixed once it is made, hence this way in.
-            known = info.__dict__
-            known["dataset"] = getattr(info.dataset, "dataset", info.dataset)
-            known["id"] = worker_id = (worker_id + self._turn) % info.num_workers
+            worker_id = (worker_id + self._turn) % info.num_workers
+            object.__setattr__(info, "dataset", info.dataset.dataset)
+            object.__setattr__(info, "id", worker_id)
         if self._theirs is not None:
             self._theirs(worker_id)
 
