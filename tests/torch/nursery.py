@@ -40,7 +40,8 @@ def child(asked: dict[str, Any]) -> None:
 
 def main() -> None:
     import torch
-    import torch.distributed.tensor  # and what it brings along: a second that each would wait
+    import torch._dynamo  # optimizers ask for it
+    import torch.distributed.tensor  # and what these bring along: seconds that each would wait
 
     from tests.torch import train
 

@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import os
 import random
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +44,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--every-s", type=float)
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--step-s", type=float, default=0.0)
-    parser.add_argument("--die-at", type=int, help="SIGKILL to itself after this step of this life")
+    parser.add_argument("--layernorm", action="store_true", help="which can do with one sample")
     parser.add_argument("--grace-s", type=float, default=25.0)
     return parser.parse_args()
 
@@ -114,10 +113,10 @@ def loader(given: argparse.Namespace, rank: int, world: int) -> DataLoader[Any]:
     return DataLoader(Samples(given.samples), shuffle=True, **more)
 
 
-def network() -> torch.nn.Sequential:
+def network(norm: type[torch.nn.Module]) -> torch.nn.Sequential:
     return torch.nn.Sequential(
         torch.nn.Linear(FEATURES, 32),
-        torch.nn.BatchNorm1d(32),
+        norm(32),
         torch.nn.ReLU(),
         torch.nn.Dropout(0.2),
         torch.nn.Linear(32, 16),
@@ -133,7 +132,7 @@ def main() -> None:
         dist.init_process_group("gloo")
     rank = dist.get_rank() if given.kind != "plain" else 0
     torch.manual_seed(3)
-    model: Any = network()
+    model: Any = network(torch.nn.LayerNorm if given.layernorm else torch.nn.BatchNorm1d)
     ema = None
     if given.ema:
         averaged = torch.optim.swa_utils.get_ema_multi_avg_fn(0.9)
@@ -174,7 +173,6 @@ def main() -> None:
     )
     (given.folder / "seen").mkdir(parents=True, exist_ok=True)
     seen = (given.folder / "seen" / f"{rank}-{os.getpid()}").open("a", buffering=1)
-    lived = 0
     limits = {"epochs": given.epochs} if given.epochs else {"max_steps": given.steps}
     for indices, features, target in session.batches(**limits):
         last = (session.step_number + 1) % given.accumulate == 0
@@ -196,13 +194,9 @@ def main() -> None:
             scheduler.step()  # after session.step: a step is over when its body is
             if ema:
                 ema.update_parameters(model.module if given.kind == "ddp" else model)
-        lived += 1
         print("step", session.step_number, flush=True)
         if given.step_s:
             time.sleep(given.step_s)
-        if given.die_at and lived >= given.die_at:
-            sys.stdout.flush()
-            os.kill(os.getpid(), 9)
     write(given, model, ema, rank)
     session.finish()
     if given.kind != "plain":

@@ -2,9 +2,9 @@
 
 Now and then each rank throws in what it wishes (save, stop, how long its steps take), as one small
 reduction by gloo that goes on beside the training; some steps later all of them look at the same
-sum. So a wish is heeded by everyone after the same step. How many steps lie between follows from the
-reduction itself: about a quarter of a second's. Where a step takes longer than that, ranks do wait
-for each other after each one: it costs a thousandth of it.
+words. So a wish is heeded by everyone after the same step. How many steps lie between follows from
+the reduction itself: about a quarter of a second's. Where a step takes longer than that, ranks do
+wait for each other after each one: it costs a thousandth of it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Agreement:
         self._count = 0
 
     def due(self) -> bool:
-        """Counts a step. Whether this is one after which ranks look: else there is nothing to do."""
+        """Counts a step. Whether this is one after which ranks look."""
         if self._group is None:
             return True
         self._count += 1

@@ -197,7 +197,8 @@ class OrderedFeed:
         return said
 
     def facts(self) -> dict[str, Any]:
-        return {"samples": self._size(self._point.epoch), "batch": self._batch}
+        unit = self.shared()["unit"]
+        return {f"{unit} in an epoch": self._size(0), "samples in a batch": self._batch}
 
     def close(self) -> None:
         self._opened = None  # which ends its workers

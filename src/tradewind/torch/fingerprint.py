@@ -48,7 +48,9 @@ def code() -> dict[str, str]:
         if folder is None or any(path.is_relative_to(other) for other in apart):
             continue
         try:
-            found[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            found[str(path.relative_to(folder))] = hashlib.sha256(path.read_bytes()).hexdigest()[
+                :16
+            ]
         except OSError:
             continue
     return found

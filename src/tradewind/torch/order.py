@@ -114,9 +114,7 @@ def following(
     count = take(left, world, batch, drop_last=drop_last, single=single) if left > 0 else 0
     if count:
         end = place.position + count
-        return Step(
-            spans=(Span(place.epoch, place.position, end),), after=Point(place.epoch, end)
-        )
+        return Step(spans=(Span(place.epoch, place.position, end),), after=Point(place.epoch, end))
     over = last_epoch is not None and place.epoch >= last_epoch
     carried = () if drop_last or left <= 0 else (Span(place.epoch, place.position, here),)
     if over and not carried:

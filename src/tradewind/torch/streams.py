@@ -113,7 +113,9 @@ class StreamFeed(_Counting):
         from torch.utils.data import DataLoader
 
         theirs = self._loader
-        stream = stream_type()(theirs.dataset, mixed(self._seed, self._epoch), self._epoch, self._at)
+        stream = stream_type()(
+            theirs.dataset, mixed(self._seed, self._epoch), self._epoch, self._at
+        )
         with shielded():
             made = DataLoader(
                 stream,
@@ -289,7 +291,9 @@ class PlainFeed(_Counting):
         self._skip = self._count
         if not self._count:
             return []
-        return [f"the data is no DataLoader: {self._count} batches are skipped, to go on after them"]
+        return [
+            f"the data is no DataLoader: {self._count} batches are skipped, to go on after them"
+        ]
 
 
 def dumped(state: Any) -> bytes:
