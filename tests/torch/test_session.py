@@ -18,12 +18,10 @@ from tests.torch.lives import Training, differ
 Make = Callable[[str], Training]
 
 
-def killed(
-    training: Training, *options: str, world: int = 1, kills: int = 2, seed: int = 0
-) -> None:
+def killed(training: Training, *options: str, world: int = 1, kills: int = 2) -> None:
     """Trains in several lives; all but the last end by SIGKILL, at any instant of some step after
     something was saved."""
-    rng = random.Random(f"{options} {seed}")
+    rng = random.Random(str(options))
     step = 0
     for _ in range(kills):
         life = training.start(*options, "--step-s", "0.03", world=world)
@@ -57,8 +55,7 @@ def test_the_weights_are_those_of_an_uninterrupted_training(
 def test_every_sample_is_seen_once_an_epoch_whatever_the_world(training: Make) -> None:
     """Two ranks with DistributedDataParallel, three with fully_shard, then one by itself."""
     moved = training("moved")
-    options = ("--epochs", "2", "--samples", "101", "--batch", "4", "--every-steps", "4")
-    options += ("--layernorm",)
+    options = tuple("--epochs 2 --samples 101 --batch 4 --every-steps 4 --layernorm".split())
     slowly = (*options, "--step-s", "0.03")
     moved.start(*slowly, "--kind", "ddp", world=2).has_saved(4).at(6).kill()
     life = moved.start(*slowly, "--kind", "fsdp", "--workers", "1", world=3)

@@ -194,7 +194,7 @@ def main() -> None:
             scheduler.step()  # after session.step: a step is over when its body is
             if ema:
                 ema.update_parameters(model.module if given.kind == "ddp" else model)
-        print("step", session.step_number, flush=True)
+        print("step", session.step_number, flush=True)  # noqa: T201
         if given.step_s:
             time.sleep(given.step_s)
     write(given, model, ema, rank)

@@ -30,7 +30,8 @@ def captured() -> dict[str, Any]:
     if "numpy" in sys.modules:
         import numpy as np
 
-        kind, keys, *rest = np.random.get_state()
+        legacy: Any = np.random.get_state(legacy=True)
+        kind, keys, *rest = legacy
         state["numpy"] = (kind, torch.from_numpy(keys.astype(np.int64)), *rest)
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         state["cuda"] = torch.cuda.get_rng_state_all()

@@ -98,8 +98,8 @@ class Parts:
         for key, optimizer in self.optimizers.items():
             rest["optimizers"][key] = self._optimizer(key, optimizer, tensors)
         for key, other in self.others.items():
-            apart = trees.apart(other.state_dict(), key, found := {})
-            rest["others"][key] = apart
+            found: dict[str, Any] = {}
+            rest["others"][key] = trees.apart(other.state_dict(), key, found)
             for name, tensor in found.items():
                 self._put(name, tensor.clone(), tensors, own)
         mine: dict[str, Any] = {"rng": seeding.captured(), "powersgd": {}}
