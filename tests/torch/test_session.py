@@ -170,4 +170,5 @@ def test_time_that_is_up_ends_it(training: Make) -> None:
         return not twice._alive()
 
     eventually(gone)
-    assert twice.codes() == [-signal.SIGTERM]
+    assert twice.codes() == [143]
+    assert twice.saved() == []

@@ -11,8 +11,9 @@ See `session` for what it takes. The order of things matters twice:
 from __future__ import annotations
 
 import atexit
-import sys
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -397,7 +398,7 @@ class Session:
 
     def _say(self, words: str) -> None:
         if self._around.rank == 0:
-            sys.stderr.write(f"tradewind.torch: {words}\n")
+            _print(f"tradewind.torch: {words}\n")
 
     def _warn_once(self, words: str) -> None:
         """Of what all ranks know."""
@@ -407,7 +408,13 @@ class Session:
     def _warn(self, words: str) -> None:
         """Of each rank: they may have different troubles."""
         rank = f" rank {self._around.rank}:" if self._around.rank else ""
-        sys.stderr.write(f"tradewind.torch:{rank} warning: {words}\n")
+        _print(f"tradewind.torch:{rank} warning: {words}\n")
+
+
+def _print(words: str) -> None:
+    """Past Python's own buffers: signal handlers have something to say too."""
+    with suppress(OSError):
+        os.write(2, words.encode())
 
 
 def feed_of(data: Any, seed: int, around: Surroundings) -> Feed | None:

@@ -3,6 +3,9 @@
 SIGTERM, or the file `$TRADEWIND_SAVE`, whichever comes first. From then on there is so much time;
 when it has passed, the process ends, whatever it does: what it saved until then is saved. A second
 SIGTERM ends it at once.
+
+A signal's handler runs when Python next does: never, while the main thread waits for a rank that is
+gone. So signals also write into a pipe, which another thread looks at.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -35,17 +39,32 @@ class Notice:
         self._until = 0.0
         self._before: Any = None
         self._installed = False
+        self._pipe: tuple[int, int] | None = None
+        self._handled = self._piped = self._signals = 0
 
     def install(self) -> None:
         """Only a main thread can have handlers; elsewhere the file has to do."""
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGTERM, self._heard)
+            self._before = signal.signal(signal.SIGTERM, self._handler)
             self._installed = True
+            reading, writing = self._pipe = os.pipe()
+            os.set_blocking(reading, False)
+            os.set_blocking(writing, False)
+            before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+            if before != -1:  # somebody's event loop, which needs it more
+                signal.set_wakeup_fd(before)
 
     def remove(self) -> None:
-        if self._installed:
+        """In the main thread too, after whoever looks has ended."""
+        if self._installed and self._pipe is not None:
             self._installed = False
             signal.signal(signal.SIGTERM, self._before or signal.SIG_DFL)
+            now = signal.set_wakeup_fd(-1)
+            if now != self._pipe[1]:
+                signal.set_wakeup_fd(now)
+            for end in self._pipe:
+                os.close(end)
+            self._pipe = None
 
     @property
     def asked(self) -> bool:
@@ -62,6 +81,10 @@ class Notice:
         """From time to time, by another thread: for the file, and whether time is up."""
         if self._at is None and self._file is not None and self._file.exists():
             self._begin(self._said_s(), f"{self._file} is there")
+        if self._pipe is not None:
+            with suppress(BlockingIOError):
+                self._piped += os.read(self._pipe[0], 64).count(signal.SIGTERM)
+            self._counted(self._piped)
         if self._at is not None and clock.monotonic() > self._until:
             os._exit(EXIT_CODE)
 
@@ -80,11 +103,18 @@ class Notice:
             self._at = now
             self._say(f"asked to save and to end ({why}); {left_s:.0f} s left")
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
-        if self._at is not None and clock.monotonic() - self._at > _SAME_S:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)
-            return
-        self._begin(self._grace_s, "SIGTERM")
+    def _handler(self, number: int, frame: FrameType | None) -> None:
+        self._handled += 1
+        self._counted(self._handled)
         if callable(self._before):
             self._before(number, frame)
+
+    def _counted(self, signals: int) -> None:
+        """Each signal is counted twice if Python runs, by its handler and through the pipe."""
+        if signals <= self._signals:
+            return
+        self._signals = signals
+        if self._at is None:
+            self._begin(self._grace_s, "SIGTERM")
+        elif clock.monotonic() - self._at > _SAME_S:
+            os._exit(EXIT_CODE)
