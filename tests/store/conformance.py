@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ import pytest
 from tests.store.servers import child_env
 from tradewind.errors import InvalidValue, NoAccess, NotFound
 from tradewind.store import Store
-from tradewind.store.base import Dated
+from tradewind.store.base import Dated, Pieced
 from tradewind.store.probe import probe
 
 ODD = [
@@ -202,6 +202,30 @@ class Conformance:
         place.store.upload("big/one", source)
         place.store.download("big/one", back)
         assert back.read_bytes() == b""
+
+    def test_large_objects_in_pieces(self, place: Place) -> None:
+        store = place.store
+        if not isinstance(store, Pieced):
+            pytest.skip("not for large objects")
+        parts = [os.urandom(5 << 20) for _ in range(4)] + [b"and a bit"]
+        whole = b"".join(parts)
+        store.upload_parts("big/parts", (memoryview(part) for part in parts), len(whole))
+        assert store.get("big/parts") == whole
+        assert store.size("big/parts") == len(whole)
+        assert bytes(store.get_range("big/parts", 7 << 20, 1 << 20)) == whole[7 << 20 : 8 << 20]
+        assert bytes(store.get_range("big/parts", len(whole) - 5, 5)) == whole[-5:]
+        for ask in (lambda: store.size("big/none"), lambda: store.get_range("big/none", 0, 1)):
+            with pytest.raises(NotFound, match="big/none"):
+                ask()
+
+        def broken() -> Iterator[bytes]:
+            yield parts[0]
+            raise KeyError("ours")
+
+        with pytest.raises(KeyError, match="ours"):
+            store.upload_parts("big/parts", broken(), len(whole))
+        assert store.get("big/parts") == whole
+        assert store.list_after("big/") == ["big/parts"]
 
     def test_what_cannot_be_copied_leaves_things_as_they_were(
         self, place: Place, tmp_path: Path

@@ -8,6 +8,7 @@ runs/<run-id>/machines/<machine>/heartbeat.json  what a machine does now
 runs/<run-id>/legs/<leg>/resume                  the checkpoint that the leg started from
 runs/<run-id>/legs/<leg>/address                 host:port of rank 0, for the others to meet
 runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
+runs/<run-id>/shards/<leg>/<step>-<life>/…       its parts; what has no manifest is none
 runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
 kits/<sha256>/kit.tar                            wheels for machines that have only Python
 """
@@ -56,6 +57,11 @@ def checkpoints(run_id: str) -> str:
 
 def checkpoint(run_id: str, leg: int, step: int) -> str:
     return f"runs/{run_id}/checkpoints/{leg:06d}/{step:020d}.json"
+
+
+def shards(run_id: str) -> str:
+    """Not below `checkpoints`, where every key is a checkpoint that is complete."""
+    return f"runs/{run_id}/shards/"
 
 
 def logs(run_id: str, leg: int | None = None, rank: int | None = None) -> str:

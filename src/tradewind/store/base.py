@@ -20,11 +20,14 @@ NotFound       no such key, or bucket    SourceFailed  network, time-out, thrott
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tradewind.errors import InvalidValue, NotFound
+
+if TYPE_CHECKING:
+    Buffer = bytes | bytearray | memoryview
 
 RESERVED = ".tradewind-new"  # the local store's half-written files lie there
 MOST_BYTES = 800  # S3 and GCS stop at 1,024 for the whole key, a prefix in the bucket included
@@ -71,6 +74,21 @@ class Dated(Protocol):
 
     def written_s(self, key: str) -> float:
         """When an object was last written, by the store's clock: seconds since 1970."""
+
+
+@runtime_checkable
+class Pieced(Protocol):
+    """A store that takes and gives large objects in pieces, without a file."""
+
+    def upload_parts(self, key: str, parts: Iterable[Buffer], size: int) -> None:
+        """Replaces the object by the parts, one after the other, `size` bytes in all. Only a few
+        are held at a time. What `parts` raises is raised, and nothing is replaced."""
+
+    def get_range(self, key: str, start: int, length: int) -> Buffer:
+        """That many bytes from there on, or fewer at the object's end."""
+
+    def size(self, key: str) -> int:
+        """Of an object, in bytes."""
 
 
 def check_key(key: str) -> str:

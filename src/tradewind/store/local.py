@@ -16,7 +16,7 @@ import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -109,10 +109,36 @@ class LocalStore:
         with source, written_whole(path) as stream:
             shutil.copyfileobj(source, stream, _CHUNK)
 
+    def upload_parts(
+        self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
+    ) -> None:
+        def fill(stream: BinaryIO) -> None:
+            given = sum(stream.write(part) for part in parts)
+            assert given == size, f"{given} bytes were given, not {size}"
+
+        self._put(key, fill)
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        path = self._root / check_key(key)
+        try:
+            with path.open("rb") as stream:
+                stream.seek(start)
+                return stream.read(length)
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            raise no_such(key, self.url) from None
+        except OSError as error:
+            raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
+
+    def size(self, key: str) -> int:
+        return self._stat(key).st_size
+
     def written_s(self, key: str) -> float:
         """By the clock of whoever keeps the files, which on a network is another's."""
+        return self._stat(key).st_mtime
+
+    def _stat(self, key: str) -> os.stat_result:
         try:
-            return (self._root / check_key(key)).stat().st_mtime
+            return (self._root / check_key(key)).stat()
         except (FileNotFoundError, NotADirectoryError):
             raise no_such(key, self.url) from None
         except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tradewind.errors import NoAccess
@@ -81,6 +81,20 @@ class MemoryStore:
 
     def download(self, key: str, path: Path) -> None:
         replace_file(path, self.get(key))
+
+    def upload_parts(
+        self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
+    ) -> None:
+        check_key(key)
+        data = b"".join(parts)
+        assert len(data) == size, f"{len(data)} bytes were given, not {size}"
+        self.replace(key, data)
+
+    def get_range(self, key: str, start: int, length: int) -> bytes:
+        return self.get(key)[start : start + length]
+
+    def size(self, key: str) -> int:
+        return len(self.get(key))
 
     def _put(self, key: str, data: bytes) -> None:
         if key not in self._objects:

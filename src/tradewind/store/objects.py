@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
@@ -166,15 +166,49 @@ class ObjectStore:
             stream = path.open("rb")
         except OSError as error:
             raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
-        part = max(8, -(-size // (_MOST_PARTS * _MIB))) * _MIB
         with stream, self._troubles(key):
-            obstore.put(
-                self._handle,
-                target,
-                stream,
-                chunk_size=part,
-                max_concurrency=max(2, min(12, _BUFFERED // part)),
-            )
+            obstore.put(self._handle, target, stream, **_parallel(size))
+
+    def upload_parts(
+        self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
+    ) -> None:
+        import obstore
+
+        target = self._path(key)
+        errors: list[BaseException] = []
+
+        def watched() -> Iterator[bytes | bytearray | memoryview]:
+            given = 0
+            try:
+                for part in parts:
+                    given += len(part)
+                    yield part
+                assert given == size, f"{given} bytes were given, not {size}"
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+        try:
+            with self._troubles(key):
+                obstore.put(self._handle, target, watched(), **_parallel(size))
+        except Exception:
+            if errors:  # not the store's
+                raise errors[0] from None
+            raise
+
+    def get_range(self, key: str, start: int, length: int) -> memoryview:
+        import obstore
+
+        path = self._path(key)
+        with self._troubles(key):
+            return memoryview(obstore.get_range(self._handle, path, start=start, length=length))
+
+    def size(self, key: str) -> int:
+        import obstore
+
+        path = self._path(key)
+        with self._troubles(key):
+            return int(obstore.head(self._handle, path)["size"])
 
     def download(self, key: str, path: Path) -> None:
         import obstore
@@ -349,6 +383,12 @@ def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
     if endpoint:
         config["endpoint"] = endpoint.rstrip("/")
     return store.AzureStore, config
+
+
+def _parallel(size: int) -> dict[str, Any]:
+    """Of an upload: how large its parts are, and how many of them are sent at once."""
+    part = max(8, -(-size // (_MOST_PARTS * _MIB))) * _MIB
+    return {"chunk_size": part, "max_concurrency": max(2, min(12, _BUFFERED // part))}
 
 
 def _start(prefix: str, after: str) -> str:

@@ -14,10 +14,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-CHUNK = 64 << 20
+CHUNK = 128 << 20
 """No copy may cross a border between two registered chunks."""
 _HUGE = 2 << 20
 _TOUCHERS = 4
+_POPULATE_WRITE = 23  # of madvise, since Linux 5.14: pages come into being with what they hold
 
 
 class Arena:
@@ -40,11 +41,12 @@ class Arena:
         self.trouble = ""
         self.ready = threading.Event()
         self._closed = False
-        if not pin:
+        self._pins = pin
+        if pin:
+            self._device = torch.cuda.current_device()
+        else:
             self.ready.set()
-            return
-        self._device = torch.cuda.current_device()
-        threading.Thread(target=self._pin, name="tradewind-arena", daemon=True).start()
+        threading.Thread(target=self._make, name="tradewind-arena", daemon=True).start()
 
     def close(self) -> None:
         self._closed = True
@@ -57,28 +59,36 @@ class Arena:
                 torch.cuda.cudart().cudaHostUnregister(self.address + at)
             self.pinned = 0
 
-    def _pin(self) -> None:
-        import torch
+    def _make(self) -> None:
+        """Pages come into being by several threads at once, and only then are registered."""
+
+        def touch(at: int) -> None:
+            # By ctypes, which lets other threads run. An older kernel refuses: then it is slower.
+            size = ctypes.c_size_t(min(CHUNK, self.size - at))
+            libc.madvise(ctypes.c_void_p(self.address + at), size, _POPULATE_WRITE)
 
         try:
-            torch.cuda.set_device(self._device)
-            register = torch.cuda.cudart().cudaHostRegister
+            libc = ctypes.CDLL(None)
             with ThreadPoolExecutor(_TOUCHERS) as pool:
-                # Pages come into being by several threads at once, and only then are registered.
-                touched = [
-                    pool.submit(ctypes.memset, self.address + at, 0, CHUNK)
-                    for at in range(0, self.size, CHUNK)
-                ]
+                touched = [pool.submit(touch, at) for at in range(0, self.size, CHUNK)]
                 for number, done in enumerate(touched):
                     done.result()
-                    if self._closed:
+                    if self._closed or (self._pins and not self._pin(number * CHUNK)):
+                        pool.shutdown(wait=False, cancel_futures=True)
                         return
-                    code = int(register(self.address + number * CHUNK, CHUNK, 0))
-                    if code:
-                        self.trouble = f"cudaHostRegister failed with {code}"
-                        return
-                    self.pinned = (number + 1) * CHUNK
         except Exception as error:
             self.trouble = str(error)
         finally:
             self.ready.set()
+
+    def _pin(self, at: int) -> bool:
+        import torch
+
+        if not at:
+            torch.cuda.set_device(self._device)
+        code = int(torch.cuda.cudart().cudaHostRegister(self.address + at, CHUNK, 0))
+        if code:
+            self.trouble = f"cudaHostRegister failed with {code}"
+            return False
+        self.pinned = at + CHUNK
+        return True

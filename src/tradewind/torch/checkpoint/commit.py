@@ -24,27 +24,51 @@ class Commit:
         self._place, self._group = place, group
         self._number, self._step, self._name, self._world = number, step, name, world
 
-    def agree(self, words: dict[str, Any], wait_s: float, verdict_s: float) -> tuple[str, Any]:
+    def agree(self, words: dict[str, Any], wait_s: float, verdict_s: float) -> str:
         """What went wrong, "" for nothing."""
         group = self._group
         if group is None:
-            return self._create([words]), None
+            return self._create([words])
         key = f"save/{self._number}"
         group.leave(f"{key}/{group.rank}", words)
         if group.rank == 0:
             trouble = self._create(self._collect(group, key, wait_s))
             group.leave(f"{key}/verdict", {"trouble": trouble})
             self._forget(group)
-            return trouble, None
-        verdict = group.wait(f"{key}/verdict", verdict_s)
-        if verdict is None:
-            return "rank 0 did not say whether all ranks have saved it", None
-        return str(verdict["trouble"]), []
+            return trouble
+        try:
+            verdict = group.wait(f"{key}/verdict", verdict_s)
+            group.leave(f"{key}/{group.rank}/heard", True)
+        except Exception:  # of torch's store: rank 0, or what it met at, is gone
+            verdict = None
+        if verdict is not None:
+            return str(verdict["trouble"])
+        return "" if self._exists() else "rank 0 did not say whether all ranks have saved it"
 
-    def prune(self, keep: int, bad: set[str]) -> None:
-        """In a run one more stays than was asked for at least: another leg may just be choosing."""
-        with suppress(TradewindError):
-            shelf.prune(self._place, keep, bad)
+    def heard(self, timeout_s: float) -> None:
+        """Waits until the others have heard the verdict: they could not from one who is gone."""
+        group = self._group
+        if group is None or group.rank != 0:
+            return
+        until = clock.monotonic() + timeout_s
+        with suppress(Exception):
+            for rank in range(1, self._world):
+                left_s = max(0.0, until - clock.monotonic())
+                group.wait(f"save/{self._number}/{rank}/heard", left_s)
+
+    def _exists(self) -> bool:
+        """Whether there is a manifest, and of this very save."""
+        try:
+            return shelf.open_key(self._place, self._place.manifest(self._step)).name == self._name
+        except TradewindError:
+            return False
+
+    def undo(self) -> None:
+        """Removes the files of what does not exist. If rank 0 was not heard, it may exist."""
+        if self._group is None or self._group.rank == 0:
+            files.remove(self._place, self._name)
+        elif self._place.remote:
+            files.remove_here(self._place, self._name)
 
     def _collect(self, group: Group, key: str, wait_s: float) -> list[Any]:
         """What the ranks say, until one has failed or the time is over."""
@@ -66,8 +90,6 @@ class Commit:
                 return ""
             except TradewindError as error:
                 trouble = error.message
-        with suppress(Exception):
-            files.remove(self._place, self._name)
         return str(trouble)
 
     def _write(self, told: list[Any]) -> None:
@@ -96,4 +118,5 @@ class Commit:
         with suppress(Exception):
             for rank in range(self._world):
                 group.forget(f"save/{self._number - 2}/{rank}")
+                group.forget(f"save/{self._number - 2}/{rank}/heard")
             group.forget(f"save/{self._number - 2}/verdict")

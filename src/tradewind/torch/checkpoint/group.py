@@ -11,12 +11,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 from tradewind import clock
 
-_numbers = count()
 _PAUSE_S = 0.02
 
 
@@ -73,10 +71,7 @@ def own_group() -> Group | None:
 
     if not dist.is_available() or not dist.is_initialized() or dist.get_world_size() == 1:
         return None
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    prefix = f"tradewind/checkpoint/{attempt}/{next(_numbers)}"
-    store = dist.PrefixStore(prefix, dist.distributed_c10d._get_default_store())
-    return Group(store, dist.get_rank(), dist.get_world_size())
+    return _met(dist.distributed_c10d._get_default_store(), dist.get_rank(), dist.get_world_size())
 
 
 def group_of(group: Any) -> Group:
@@ -86,6 +81,12 @@ def group_of(group: Any) -> Group:
     import torch.distributed as dist
 
     store = dist.distributed_c10d._get_process_group_store(group)
-    prefix = f"tradewind/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
-    store = dist.PrefixStore(prefix, store)
-    return Group(store, dist.get_rank(group), dist.get_world_size(group))
+    return _met(store, dist.get_rank(group), dist.get_world_size(group))
+
+
+def _met(store: Any, rank: int, world: int) -> Group:
+    import torch.distributed as dist
+
+    prefix = f"tradewind/checkpoint/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    number = store.add(f"{prefix}/groups/{rank}", 1)  # there may be several, one after the other
+    return Group(dist.PrefixStore(f"{prefix}/{number}", store), rank, world)

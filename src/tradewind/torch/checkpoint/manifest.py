@@ -32,7 +32,7 @@ class Manifest:
     """Bytes, and the check sum of each piece."""
 
     @property
-    def bytes(self) -> int:
+    def total_bytes(self) -> int:
         return sum(size for size, _ in self.files.values())
 
     def encode(self) -> bytes:

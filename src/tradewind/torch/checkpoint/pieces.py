@@ -7,6 +7,7 @@ left at the end is not, and goes the usual way.
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import threading
@@ -25,7 +26,8 @@ checksum = zlib.crc32  # lets other threads run; a gigabyte takes a third of a s
 
 
 def threads() -> int:
-    return max(2, min(16, os.cpu_count() or 4))
+    """More than processors, where those are few: while one waits for the disk, one checks."""
+    return max(4, min(16, os.cpu_count() or 4))
 
 
 class PieceFile:
@@ -39,11 +41,7 @@ class PieceFile:
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
             self._plain = os.open(path, flags, 0o644)
             self._direct = open_direct(path, os.O_WRONLY)
-            try:
-                os.posix_fallocate(self._plain, 0, max(size, 1))
-            except OSError as error:  # not every file system can; a full one is another matter
-                if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                    raise
+            _allocate(self._plain, size)
         except OSError as error:
             raise self._cannot(error) from None
 
@@ -81,6 +79,18 @@ class PieceFile:
         )
 
 
+def _allocate(handle: int, size: int) -> None:
+    """The space at once: writes at several places of a growing file would wait for each other, and
+    a full disk is known before the first. Not by posix_fallocate, which writes zeros where the file
+    system cannot do it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.fallocate(handle, 0, ctypes.c_long(0), ctypes.c_long(max(size, 1))):
+        code = ctypes.get_errno()
+        if code in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(code, os.strerror(code))
+        os.ftruncate(handle, size)
+
+
 def sync_folders(path: Path) -> None:
     """The file's name, and those of the two folders that may be new."""
     for folder in list(path.parents)[:3]:
@@ -113,13 +123,13 @@ class Team:
         self._number = number or threads()
         self._tasks: SimpleQueue[tuple[Any] | None] = SimpleQueue()
         self._ended = threading.Semaphore(0)
-        self._begun: list[threading.Thread] = []
+        self.threads: list[threading.Thread] = []
         self.error: BaseException | None = None
 
     def put(self, task: Any) -> None:
-        if len(self._begun) < self._number:
+        if len(self.threads) < self._number:
             thread = threading.Thread(target=self._run, name="tradewind-pieces", daemon=True)
-            self._begun.append(thread)
+            self.threads.append(thread)
             thread.start()
         self._tasks.put((task,))
 
@@ -130,17 +140,14 @@ class Team:
     def wait(self, timeout_s: float, what: str) -> None:
         """Until all is done; raises what went wrong in a thread."""
         until = clock.monotonic() + timeout_s
-        for _ in self._begun:
+        for _ in self.threads:
             self._tasks.put(None)
-        for _ in self._begun:
+        for _ in self.threads:
             if not self._ended.acquire(timeout=max(0.0, until - clock.monotonic())):
                 self.stop(SourceFailed("given up"))
                 raise SourceFailed(f"{what} took longer than {timeout_s:.0f} s")
         if self.error is not None:
             raise self.error
-
-    def alive(self) -> bool:
-        return any(thread.is_alive() for thread in self._begun)
 
     def _run(self) -> None:
         while (task := self._tasks.get()) is not None:

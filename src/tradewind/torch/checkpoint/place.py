@@ -44,6 +44,7 @@ class Place:
         elif isinstance(store, str | Path):
             store = stores.open(store)
         self.store, self.leg, self.resume = store, leg, resume
+        self._legs = f"{prefix}legs/" if prefix else ""
         self.checkpoints, self.shards = f"{prefix}checkpoints/", f"{prefix}shards/"
         parts = urlsplit(store.url)
         self.remote = parts.scheme != "file"
@@ -74,3 +75,14 @@ class Place:
     def name(self, step: int, life: str) -> str:
         """Of the folder of shards, below `shards` and below `files`."""
         return f"{self.leg:06d}/{step:020d}-{life}"
+
+    def least(self, keep: int) -> int:
+        """How many are kept. In a run two at least: while a leg is being replaced, the next may
+        have chosen the one before the newest."""
+        return max(keep, 2) if self._legs else keep
+
+    def replaced(self) -> bool:
+        """Whether a later leg has begun to look for what to go on from."""
+        if not self._legs:
+            return False
+        return any(name > f"{self.leg:06d}" for name in self.store.folders(self._legs))

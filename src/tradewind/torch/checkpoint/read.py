@@ -46,6 +46,8 @@ class Reader:
 
     def want(self, name: str, tensor: Any) -> None:
         """Fills what this rank holds of it."""
+        if not tensor.numel():
+            return
         boxes = self._boxes.get(("tensor", name))
         if boxes is None:
             raise InvalidValue(
@@ -95,7 +97,8 @@ class Reader:
 
     def _all(self, file: str, entry: list[Any], target: Any) -> None:
         if target.numel():
-            whole = Part(*entry[:2], target.dtype, *map(tuple, entry[3:6]), None, "")
+            shape, offsets, sizes = (tuple(each) for each in entry[3:6])
+            whole = Part(entry[0], entry[1], target.dtype, shape, offsets, sizes, None, "")
             self._overlap(whole, target, file, entry)
 
     def _overlap(self, part: Part, target: Any, file: str, entry: list[Any]) -> int:
@@ -181,7 +184,7 @@ class _Lanes:
         mine = self._mine
         if not hasattr(mine, "turn"):
             pin = bool(self._devices)
-            mine.rooms = [torch.empty(PIECE, dtype=torch.uint8, pin_memory=pin) for _ in "ab"]
+            mine.rooms = [_room(pin) for _ in "ab"]
             mine.views = [memoryview(room.numpy()) for room in mine.rooms]
             mine.events = [[], []]
             mine.turn = 0
@@ -209,3 +212,14 @@ class _Lanes:
     def wait(self) -> None:
         for stream in self._streams:
             stream.synchronize()
+
+
+def _room(pin: bool) -> Any:
+    """For one piece, beginning on a page."""
+    import mmap
+
+    import torch
+
+    if pin:
+        return torch.empty(PIECE, dtype=torch.uint8, pin_memory=True)
+    return torch.frombuffer(mmap.mmap(-1, PIECE), dtype=torch.uint8)

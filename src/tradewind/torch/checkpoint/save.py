@@ -7,18 +7,17 @@ the arena: nothing is copied in between.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
 
 from tradewind import clock
 from tradewind.errors import SourceFailed, TradewindError
 from tradewind.torch.checkpoint.layout import Entry, Layout, Part, place
-from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum
+from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum, threads
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.stage import Snapshot
 
-_PART = 4 * PIECE  # of an upload
+_WRITERS = min(8, threads())
 
 
 class Image:
@@ -55,67 +54,85 @@ class Image:
 
 
 class Save:
-    """`limit_s` is what it may take; past it, or when told to `stop`, it fails."""
-
     def __init__(
-        self,
-        where: Place,
-        name: str,
-        file: str,
-        image: Image,
-        snapshot: Snapshot,
-        *,
-        limit_s: float,
-        rate: float | None,
+        self, where: Place, name: str, file: str, image: Image, snapshot: Snapshot
     ) -> None:
         self._place, self._name, self._file = where, name, file
         self._image, self._snapshot = image, snapshot
-        self._until = clock.monotonic() + limit_s
-        self._limit_s, self._rate = limit_s, rate
-        self.sums: list[int] = [0] * (-(-image.size // PIECE))
-        self.local_trouble = ""
-        self.write_s = self.upload_s = 0.0
+        self._rate: float | None = None
+        self._into: PieceFile | None = None
+        self._threads: list[threading.Thread] = []
         self._stopped: BaseException | None = None
         self._feed: list[tuple[int, memoryview] | None] = []
         self._fed = threading.Condition()
+        self.sums: list[int] = [0] * (-(-image.size // PIECE))
+        self.local_trouble = ""
+        self.write_s = self.upload_s = 0.0
 
-    def carry_out(self) -> None:
-        """Until it is durable; raises what prevented it."""
-        where = self._place
-        file: PieceFile | None = None
-        if where.files is not None:
-            try:
-                file = PieceFile(where.files / self._name / self._file, self._image.size)
-            except TradewindError as error:
-                self._local(error)
-        began = clock.monotonic()
-        team = Team(lambda task: self._piece(file, *task))
-        upload = threading.Thread(target=self._upload, name="tradewind-upload", daemon=True)
-        if where.remote:
-            upload.start()
+    def carry_out(self, limit_s: float, rate: float | None) -> None:
+        """Until it is durable, `limit_s` at most; raises what prevented it. The store is sent no
+        more than `rate` bytes a second."""
+        began, remote = clock.monotonic(), self._place.remote
+        self._rate = rate
+
+        def left_s() -> float:
+            return max(0.0, began + limit_s - clock.monotonic())
+
+        self._await(self._start(self._open), left_s(), str(self._place.files))
+        sender = self._start(self._upload) if remote else None
+        team = Team(lambda task: self._piece(*task), _WRITERS)
         for piece in self._image.pieces(self._snapshot):
             team.put(piece)
             self._offer(piece)
         self._offer(None)
-        team.wait(self._left_s(), "writing a checkpoint")
-        if file is not None:
-            self._finish(file)
+        self._threads += team.threads
+        try:
+            team.wait(left_s(), f"writing to {self._place.files}")
+        except BaseException as error:
+            self._stop(error)
+            raise
+        self._await(self._start(self._finish), left_s(), str(self._place.files))
         self.write_s = clock.monotonic() - began
-        if where.remote:
-            upload.join(self._left_s())
-            if upload.is_alive():
-                self.stop(SourceFailed("given up"))
-                raise SourceFailed(f"{where.store.url} took longer than {self._limit_s:.0f} s")
+        if sender is not None:
+            self._await(sender, left_s(), self._place.store.url)
+
+    def stuck(self) -> bool:
+        """Whether a thread of it hangs in a system call, though it was given up."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def _start(self, work: Callable[[], None]) -> threading.Thread:
+        """In a thread: none of these calls can be told how long to wait."""
+
+        def careful() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._stop(error)
+
+        thread = threading.Thread(target=careful, name="tradewind-save", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+    def _await(self, thread: threading.Thread, left_s: float, what: str) -> None:
+        thread.join(left_s)
+        if thread.is_alive():
+            self._stop(SourceFailed(f"{what} did not answer in time"))
         if self._stopped is not None:
             raise self._stopped
 
-    def stop(self, error: BaseException) -> None:
+    def _stop(self, error: BaseException) -> None:
         with self._fed:
             self._stopped = self._stopped or error
             self._fed.notify_all()
 
-    def _left_s(self) -> float:
-        return max(0.0, self._until - clock.monotonic())
+    def _open(self) -> None:
+        if self._place.files is not None:
+            try:
+                path = self._place.files / self._name / self._file
+                self._into = PieceFile(path, self._image.size)
+            except TradewindError as error:
+                self._local(error)
 
     def _local(self, error: TradewindError) -> None:
         """Where a store has it too, this machine's copy is a convenience."""
@@ -123,27 +140,29 @@ class Save:
             raise error
         self.local_trouble = self.local_trouble or error.message
 
-    def _piece(self, file: PieceFile | None, at: int, data: memoryview) -> None:
+    def _piece(self, at: int, data: memoryview) -> None:
         if self._stopped is not None:
             raise self._stopped
         self.sums[at // PIECE] = checksum(data)
-        if file is not None and not self.local_trouble:
+        if self._into is not None and not self.local_trouble:
             try:
-                file.write(at, data)
+                self._into.write(at, data)
             except TradewindError as error:
                 self._local(error)
 
-    def _finish(self, file: PieceFile) -> None:
+    def _finish(self) -> None:
+        if self._into is None:
+            return
         try:
             if not self.local_trouble:
-                file.finish(self._image.size)
+                self._into.finish(self._image.size)
         except TradewindError as error:
             self._local(error)
         finally:
-            file.close()
+            self._into.close()
         if self.local_trouble:
             with suppress(OSError):
-                file.path.unlink()
+                self._into.path.unlink()
 
     def _offer(self, piece: tuple[int, memoryview] | None) -> None:
         with self._fed:
@@ -152,11 +171,8 @@ class Save:
 
     def _upload(self) -> None:
         began = clock.monotonic()
-        try:
-            key = f"{self._place.shards}{self._name}/{self._file}"
-            self._place.store.upload_parts(key, self._parts(), self._image.size)
-        except BaseException as error:
-            self.stop(error)
+        key = f"{self._place.shards}{self._name}/{self._file}"
+        self._place.store.upload_parts(key, self._parts(), self._image.size)
         self.upload_s = clock.monotonic() - began
 
     def _parts(self) -> Iterator[memoryview]:

@@ -1,8 +1,8 @@
 """Which checkpoints there are, which of them may be read, and which are removed.
 
 A run's manifests sort by leg and step, so the greatest key is the newest: of the newest leg that
-saved anything, however far an older one that was replaced may have come. A leg may read its own, and
-of earlier legs only up to the one that its supervisors have agreed on (`resume`).
+saved anything, however far an older one that was replaced may have come. A leg may read its own,
+and of earlier legs only up to the one that its supervisors have agreed on (`resume`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ class Found:
     """Where it is on this machine, for plain PyTorch to read; None for a bucket without one."""
 
     @property
+    def name(self) -> str:
+        """Of the folder with its files, which differs each time that a step is saved."""
+        return self.manifest.name
+
+    @property
     def step(self) -> int:
         return self.manifest.step
 
@@ -41,7 +46,7 @@ class Found:
 
 
 def open_key(place: Place, key: str) -> Found:
-    """Raises BadFile, or NotFound."""
+    """Raises BadFile, NotFound, or InvalidValue if it is too new for us."""
     manifest = decode(place.store.get(key), key)
     folder = place.files / manifest.name if place.files is not None else None
     return Found(key, manifest, folder)
@@ -50,15 +55,14 @@ def open_key(place: Place, key: str) -> Found:
 def keys(place: Place) -> list[str]:
     """Of all manifests that may be read, the newest first."""
     mine = f"{place.checkpoints}{place.leg:06d}/"
-    last = f"{place.checkpoints}{place.leg + 1:06d}/"
-    found = [key for key in place.store.list_after(place.checkpoints) if key < last]
+    found = _listed(place)
     if place.resume is not None:
         found = [key for key in found if key.startswith(mine) or key <= place.resume]
-    return found[::-1]
+    return found
 
 
 def sound(
-    place: Place, before: str | None, bad: set[str], warn: Callable[[str], None]
+    place: Place, before: str | None, bad: set[str], warn: Callable[[str], object]
 ) -> Iterator[Found]:
     """Those whose files are there in full size, the newest first; the others are warned of."""
     for key in keys(place):
@@ -67,49 +71,65 @@ def sound(
         try:
             found = open_key(place, key)
             wrong = files.Files(place, found.manifest).wrong_size()
+            if not wrong:
+                yield found
+                continue
         except NotFound:
             continue
         except BadFile as error:
-            found, wrong = None, error.message  # type: ignore[assignment]
-        if wrong:
-            bad.add(key)
-            warn(f"the checkpoint {key} is not used: {wrong}")
-            continue
-        yield found
+            wrong = error.message
+        bad.add(key)
+        warn(f"the checkpoint {key} is not used: {wrong}")
 
 
-def prune(place: Place, keep: int, bad: set[str]) -> set[str]:
-    """Removes all but the newest, and those known to be damaged. A manifest goes before its files:
-    what is left if this is cut short is no checkpoint. Returns the names of those that stay."""
-    listed = [key for key in place.store.list_after(place.checkpoints) if _not_after(place, key)]
-    kept = [key for key in sorted(listed, reverse=True) if key not in bad][:keep]
-    for key in listed:
-        if key not in kept:
-            place.store.delete(key)
-            bad.discard(key)
-    names = {_name(place, key) for key in kept} - {""}
-    sweep(place, names)
-    return names
+def prune(place: Place, keep: int, bad: set[str], newest: str) -> None:
+    """Removes all but the newest, and those known to be damaged, now that `newest` is complete. A
+    manifest goes before its files: what is left if this is cut short is no checkpoint."""
+    if place.replaced():
+        return  # another leg reads what we might remove
+    listed = _listed(place)
+    kept = [key for key in listed if key not in bad]
+    for key in [*bad.intersection(listed), *kept[place.least(keep) :]]:
+        place.store.delete(key)
+        bad.discard(key)
+    sweep(place, {_name(place, key) for key in _listed(place)}, newest)
 
 
-def sweep(place: Place, kept: set[str]) -> None:
-    """What unfinished saves and removed checkpoints have left."""
-    for name in files.names(place) - kept:
-        files.remove(place, name)
+def clear(place: Place, life: str) -> None:
+    """What unfinished saves and removed checkpoints have left. `life` is ours: it may save now."""
+    known = kept(place)
+    for name in files.names(place) - known:
+        if not name.endswith(life):
+            files.remove(place, name)
+
+
+def sweep(place: Place, known: set[str], newest: str) -> None:
+    """As clear, but only what is older: a newer one may be under way."""
+    for name in files.names(place) - known:
+        if name < newest:
+            files.remove(place, name)
+
+
+def sweep_here(place: Place, known: set[str], newest: str) -> None:
+    """On this machine only, where the store is another's."""
+    for name in files.names_here(place) - known:
+        if name < newest:
+            files.remove_here(place, name)
 
 
 def kept(place: Place) -> set[str]:
-    """The names of folders that a manifest speaks of. Raises what keeps one from being read: then
-    nobody knows what may go."""
-    found = [_name(place, key) for key in place.store.list_after(place.checkpoints)]
-    return set(found) - {""}
+    """The names of the folders that a manifest speaks of."""
+    return {_name(place, key) for key in _listed(place)}
 
 
-def _not_after(place: Place, key: str) -> bool:
-    return key < f"{place.checkpoints}{place.leg + 1:06d}/"
+def _listed(place: Place) -> list[str]:
+    """Of this leg and those before it, the newest first."""
+    last = f"{place.checkpoints}{place.leg + 1:06d}/"
+    return [key for key in place.store.list_after(place.checkpoints) if key < last][::-1]
 
 
 def _name(place: Place, key: str) -> str:
+    """ "" for a manifest that is damaged: nobody will find its files."""
     try:
         return open_key(place, key).manifest.name
     except (NotFound, BadFile):

@@ -23,6 +23,9 @@ from tradewind.errors import SourceFailed
 from tradewind.torch.checkpoint.arena import CHUNK, Arena
 from tradewind.torch.checkpoint.layout import Entry, Layout, source
 
+_QUEUE = 600
+"""Copies that a stream is given at once. It holds about a thousand; then whoever adds one waits."""
+
 
 class Snapshot:
     """One moment's tensors on their way into the arena."""
@@ -35,10 +38,10 @@ class Snapshot:
         self.copied = threading.Event()
         """What is in the computer's memory, that is."""
         self.held: list[Any] = []
+        self.started: Any = None
         self.end: Any = None
-        self.begun_s = clock.monotonic()
+        self.begun_s = self.copied_s = clock.monotonic()
         self.trouble = ""
-        self.times: tuple[Any, Any] | None = None
 
     def progress(self) -> Iterator[int]:
         """Waits, and says up to which byte the arena is filled; last, up to where all of it is."""
@@ -56,10 +59,9 @@ class Snapshot:
 
     def copy_s(self) -> float:
         """How long the copying took."""
-        if self.times is None:
-            return clock.monotonic() - self.begun_s
-        begin, end = self.times
-        return float(begin.elapsed_time(end)) / 1e3
+        if self.end is None:
+            return self.copied_s - self.begun_s
+        return float(self.started.elapsed_time(self.end)) / 1e3
 
 
 class Stager:
@@ -67,8 +69,8 @@ class Stager:
         import torch
 
         self._device = torch.device(device)
-        self._cuda = self._device.type == "cuda"
-        self._stream = torch.cuda.Stream(self._device) if self._cuda else None
+        self.cuda = self._device.type == "cuda"
+        self._stream: Any = torch.cuda.Stream(self._device) if self.cuda else None
         self._image: Any = None
         self._views: dict[Any, list[Any]] = {}
 
@@ -80,7 +82,7 @@ class Stager:
             arena.memory[at : at + len(data)] = data
         self._image, self._views = None, {}
         first, last = layout.cpu_bytes, layout.small_bytes
-        if self._cuda and last > first:
+        if self.cuda and last > first:
             image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
             image.copy_(arena.tensor[first:last])
             for entry in layout.entries:
@@ -118,37 +120,45 @@ class Stager:
             if entry.part.small or is_early(entry):
                 _into(arena, entry, each)
         big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
-        if self._cuda:
-            begin = torch.cuda.Event(enable_timing=True)
+        if self.cuda:
             self._gather(sources)
+            begin = torch.cuda.Event()
             begin.record(torch.cuda.current_stream(self._device))
-            first = [each for each in big if is_early(each[0])]
+            now = [each for each in big if is_early(each[0])]
             rest = [each for each in big if not is_early(each[0])]
-            if arena.ready.is_set() or first:
+            if now or arena.ready.is_set():
                 arena.ready.wait()
-                self._issue(snapshot, layout, arena, begin, first, rest)
-            else:  # the arena is not pinned yet: that is not training's affair, until the gate
-                here = torch.cuda.current_stream(self._device)
+                self._begin(snapshot, layout, arena, begin, now)
+                if now:
+                    self._wait_for(_mark(self._stream))
+                rest = self._issue(snapshot, arena, rest, _QUEUE)
+                if not rest:
+                    self._end(snapshot)
+            if not snapshot.issued.is_set():
+                # The arena is not pinned yet, or a stream's queue could not take more without
+                # waiting: not training's affair, until the gate.
                 threading.Thread(
-                    target=self._patiently,
-                    args=(snapshot, layout, arena, begin, rest, here),
-                    daemon=True,
+                    target=self._later, args=(snapshot, layout, arena, begin, rest), daemon=True
                 ).start()
         else:
             snapshot.issued.set()
         if later:
             threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
         else:
+            snapshot.copied_s = clock.monotonic()
             snapshot.copied.set()
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
-        import torch
-
         snapshot.issued.wait()
         snapshot.copied.wait()
         if snapshot.end is not None:
-            torch.cuda.current_stream(self._device).wait_event(snapshot.end)
+            self._wait_for(snapshot.end)
+
+    def abandon(self) -> None:
+        """What was begun and not finished is let run out, as the arena will be used again."""
+        if self._stream is not None:
+            self._stream.synchronize()
 
     def _gather(self, sources: list[tuple[Entry, Any]]) -> None:
         import torch
@@ -159,58 +169,74 @@ class Stager:
                 [view for _, view in views], [found[id(entry)] for entry, _ in views]
             )
 
-    def _issue(
+    def _begin(
         self,
         snapshot: Snapshot,
         layout: Layout,
         arena: Arena,
         begin: Any,
-        first: list[tuple[Entry, Any]],
-        rest: list[tuple[Entry, Any]],
+        now: list[tuple[Entry, Any]],
+    ) -> None:
+        """What the copies wait for, and the first of them."""
+        import torch
+
+        self._stream.wait_event(begin)
+        snapshot.started = torch.cuda.Event(enable_timing=True)
+        snapshot.started.record(self._stream)
+        with torch.cuda.stream(self._stream):
+            first, last = layout.cpu_bytes, layout.small_bytes
+            for at, upto in _cuts(first, last) if self._image is not None else ():
+                image = self._image[at - first : upto - first]
+                arena.tensor[at:upto].copy_(image, non_blocking=True)
+        self._issue(snapshot, arena, now, None)
+        snapshot.marks.clear()  # those are of parts that lie anywhere
+
+    def _issue(
+        self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]], most: int | None
+    ) -> list[tuple[Entry, Any]]:
+        """Returns what is left after so many copies."""
+        import torch
+
+        since = copies = 0
+        with torch.cuda.stream(self._stream), torch.no_grad():
+            for number, (entry, each) in enumerate(parts):
+                if most is not None and copies >= most:
+                    return parts[number:]
+                copies += self._send(snapshot, arena, entry, each)
+                since += entry.part.bytes
+                if since >= CHUNK:
+                    snapshot.marks.append((entry.data + entry.part.bytes, _mark(self._stream)))
+                    since = 0
+        return []
+
+    def _end(self, snapshot: Snapshot) -> None:
+        import torch
+
+        snapshot.end = torch.cuda.Event(enable_timing=True, blocking=True)
+        snapshot.end.record(self._stream)
+        snapshot.issued.set()
+
+    def _later(
+        self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
     ) -> None:
         import torch
 
         try:
-            with torch.cuda.stream(self._stream), torch.no_grad():
-                self._stream.wait_event(begin)
-                started = torch.cuda.Event(enable_timing=True)
-                started.record(self._stream)
-                if self._image is not None:
-                    begins, ends = layout.cpu_bytes, layout.small_bytes
-                    for at, upto in _cuts(begins, ends):
-                        arena.tensor[at:upto].copy_(
-                            self._image[at - begins : upto - begins], non_blocking=True
-                        )
-                for entry, each in first:
-                    self._send(snapshot, arena, entry, each)
-                if first:
-                    early = torch.cuda.Event()
-                    early.record(self._stream)
-                since = 0
-                for entry, each in rest:
-                    since += self._send(snapshot, arena, entry, each)
-                    if since >= CHUNK:
-                        snapshot.marks.append((entry.data + entry.part.bytes, _mark(self._stream)))
-                        since = 0
-                end = torch.cuda.Event(enable_timing=True)
-                end.record(self._stream)
-            if first:
-                torch.cuda.current_stream(self._device).wait_event(early)
-            snapshot.end, snapshot.times = end, (started, end)
+            torch.cuda.set_device(self._device)
+            if snapshot.started is None:
+                arena.ready.wait()
+                self._begin(snapshot, layout, arena, begin, [])
+            self._issue(snapshot, arena, rest, None)
+            self._end(snapshot)
         except Exception as error:
             snapshot.trouble = f"the copy from the device failed: {error}"
         finally:
             snapshot.issued.set()
 
-    def _patiently(
-        self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any, here: Any
-    ) -> None:
+    def _wait_for(self, event: Any) -> None:
         import torch
 
-        torch.cuda.set_device(self._device)
-        arena.ready.wait()
-        with torch.cuda.stream(here):
-            self._issue(snapshot, layout, arena, begin, [], rest)
+        torch.cuda.current_stream(self._device).wait_event(event)
 
     def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
         import torch
@@ -219,11 +245,12 @@ class Stager:
         if flat.data_ptr() != each.data_ptr():
             snapshot.held.append(flat)
         flat = flat.reshape(-1).view(torch.uint8)
-        for at, upto in _cuts(entry.data, entry.data + entry.part.bytes):
+        cuts = _cuts(entry.data, entry.data + entry.part.bytes)
+        for at, upto in cuts:
             arena.tensor[at:upto].copy_(
                 flat[at - entry.data : upto - entry.data], non_blocking=True
             )
-        return entry.part.bytes
+        return len(cuts)
 
     def _copy(self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]]) -> None:
         try:
@@ -232,6 +259,7 @@ class Stager:
         except Exception as error:
             snapshot.trouble = f"a copy failed: {error}"
         finally:
+            snapshot.copied_s = clock.monotonic()
             snapshot.copied.set()
 
 

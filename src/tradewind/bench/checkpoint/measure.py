@@ -1,0 +1,209 @@
+"""Each way in turn: trains, saves while it trains, and compares what was saved with what was.
+
+The stall of a save is how much longer the steps took, from the one that it began in to the one in
+which it was durable, than as many undisturbed ones. `first` is the first save, `steady` the median
+of the others.
+"""
+
+from __future__ import annotations
+
+import gc
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tradewind import clock
+from tradewind.bench.checkpoint import disk
+from tradewind.bench.checkpoint.trainer import Trainer
+from tradewind.bench.checkpoint.ways import WAYS, Way
+from tradewind.errors import InvalidValue, MissingExtra, NotFound
+
+STEADY_LIMIT_S, FIRST_LIMIT_S = 0.10, 0.5
+WRITE_LIMIT, READ_LIMIT = 0.85, 0.80
+_LEAST = 4  # steps after a save
+_MOST_S = 100.0  # until it is durable
+
+
+def measure(
+    state_bytes: float,
+    folder: Path,
+    device: str,
+    ways: Sequence[str] = tuple(WAYS),
+    *,
+    limit_s: float = 330.0,
+    progress: Callable[[str], object] = lambda what: None,
+) -> dict[str, Any]:
+    torch = _torch(device)
+    unknown = [name for name in ways if name not in WAYS]
+    if unknown:
+        raise InvalidValue(f"there is no way {unknown[0]!r}", hint=f"known: {', '.join(WAYS)}")
+    began = clock.stopwatch()
+    place = folder / f"tradewind-bench-{clock.new_id('c')}"
+    place.mkdir(parents=True)
+    try:
+        progress("building the model")
+        trainer = Trainer(state_bytes, device)
+        size = sum(t.numel() * t.dtype.itemsize for t in trainer.tensors().values())
+        _room(place, size)
+        progress("measuring the disk")
+        found: dict[str, Any] = {
+            "device": torch.cuda.get_device_name() if trainer.cuda else "cpu",
+            "torch": torch.__version__,
+            "bytes": size,
+            "tensors": len(trainer.tensors()),
+            "disk": _rounded(disk.ceiling(place, size)),
+            "check_bytes_s": float(f"{_check_rate():.3g}"),
+            "ways": {},
+        }
+        for name in ways:
+            if clock.stopwatch() - began > 0.8 * limit_s:
+                found["ways"][name] = {"left_out": "the time was up"}
+                continue
+            progress(WAYS[name][1])
+            found["ways"][name] = _way(trainer, name, place / name, found["disk"])
+            shutil.rmtree(place / name, ignore_errors=True)
+        found["step_s"] = median(way["step_s"] for way in found["ways"].values() if "step_s" in way)
+        found["took_s"] = round(clock.stopwatch() - began, 1)
+        return found
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _way(trainer: Trainer, name: str, folder: Path, ceiling: dict[str, float]) -> dict[str, Any]:
+    """Whatever a way cannot do here is said in its place; the others go on."""
+    make, _, saves = WAYS[name]
+    way: Way | None = None
+    try:
+        way = make(folder, trainer.device)
+        return _rounded(_measured(trainer, way, saves, ceiling))
+    except Exception as error:
+        return {"failed": f"{type(error).__name__}: {error}"[:500]}
+    finally:
+        if way is not None:
+            with suppress(Exception):
+                way.close()
+            del way
+        gc.collect()  # tens of gigabytes of memory, for the next one
+
+
+def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float]) -> dict[str, Any]:
+    base = _base(trainer)
+    began = clock.stopwatch()
+    way.prepare(trainer.tensors())
+    called_s = clock.stopwatch() - began
+    meanwhile: list[tuple[Any, Any]] = []
+    while not way.ready() or len(meanwhile) < 2:
+        meanwhile.append(trainer.step(way.gate))
+    trainer.wait()
+    slowed_s = sum(trainer.seconds(step) - base for step in meanwhile)
+    stalls, worst, durable, kept = [], [], [], {}
+    for number in range(saves):
+        last = number == saves - 1
+        if last:  # cloned on the device, in order, before the save begins
+            kept = {key: tensor.detach().clone() for key, tensor in trainer.tensors().items()}
+        taken, durable_s = _save(trainer, way, number)
+        stalls.append(max(0.0, sum(taken) - base * len(taken)))
+        worst.append(max(taken) - base)
+        durable.append(durable_s)
+    found = {
+        "step_s": base,
+        "prepare_s": called_s,
+        "prepare_slowed_s": max(0.0, slowed_s),
+        "first_stall_s": stalls[0],
+        "steady_stall_s": median(stalls[1:]) if saves > 1 else None,
+        "worst_step_s": max(worst[1:] or worst),
+        "durable_s": median(durable),
+    }
+    size = sum(tensor.numel() * tensor.dtype.itemsize for tensor in kept.values())
+    facts: dict[str, float] = getattr(way, "facts", dict)()
+    if facts:
+        found |= {"copy_s": facts["copy_s"], "write_s": facts["write_s"]}
+        found["write_share"] = facts["bytes"] / facts["write_s"] / ceiling["write"]
+    trainer.wait()
+    disk.forget(way.folder)
+    tensors = trainer.tensors()
+    began = clock.stopwatch()
+    way.restore(tensors)
+    trainer.wait()
+    found["restore_s"] = clock.stopwatch() - began
+    found["restore_share"] = size / found["restore_s"] / ceiling["read"]
+    found["wrong_tensors"] = sum(1 for _ in _wrong(kept, tensors))
+    return found
+
+
+def _base(trainer: Trainer) -> float:
+    """An undisturbed step."""
+    steps = [trainer.step(lambda: None) for _ in range(8)]
+    trainer.wait()
+    return median(trainer.seconds(step) for step in steps[2:])
+
+
+def _save(trainer: Trainer, way: Way, number: int) -> tuple[list[float], float]:
+    """How long each step took until it was durable, and how long that took."""
+    tensors = trainer.tensors()
+    began = clock.stopwatch()
+    steps = [trainer.step(way.gate, lambda: way.save(number, tensors))]
+    durable_s = 0.0
+    while True:
+        if not durable_s and way.durable():
+            durable_s = clock.stopwatch() - began
+        if durable_s and len(steps) >= _LEAST:
+            break
+        if clock.stopwatch() - began > _MOST_S:
+            raise TimeoutError(f"not durable after {_MOST_S:g} s")
+        steps.append(trainer.step(way.gate))
+    trainer.wait()
+    return [trainer.seconds(step) for step in steps], durable_s
+
+
+def _wrong(kept: dict[str, Any], tensors: dict[str, Any]) -> Iterator[str]:
+    import torch
+
+    for name, tensor in kept.items():
+        if not torch.equal(tensor, tensors[name].detach()):
+            yield name
+
+
+def _check_rate() -> float:
+    """Bytes a second of which one thread makes check sums."""
+    from tradewind.torch.checkpoint.pieces import checksum
+
+    data = bytes(16 << 20)
+    began = clock.stopwatch()
+    checksum(data)
+    return len(data) / (clock.stopwatch() - began)
+
+
+def _room(place: Path, size: int) -> None:
+    free = shutil.disk_usage(place).free
+    if free < 2.2 * size:
+        raise InvalidValue(
+            f"{place.parent} has {free / 1e9:.1f} GB free, and this needs {2.2 * size / 1e9:.1f}",
+            hint="another --dir, or fewer --bytes",
+        )
+
+
+def best_device() -> str:
+    return "cuda" if _torch("cpu").cuda.is_available() else "cpu"
+
+
+def _torch(device: str) -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtra(
+            "saving checkpoints needs torch", hint="pip install 'tradewind[torch]'"
+        ) from None
+    if device == "cuda" and not torch.cuda.is_available():
+        raise NotFound("there is no GPU that PyTorch can use", hint="--device cpu")
+    return torch
+
+
+def _rounded(found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        key: float(f"{value:.4g}") if isinstance(value, float) else value
+        for key, value in found.items()
+    }

@@ -1,0 +1,274 @@
+"""Saves one after the other, each carried out by a thread of its own behind training's back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tradewind import clock
+from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.torch.checkpoint import shelf
+from tradewind.torch.checkpoint.arena import Arena
+from tradewind.torch.checkpoint.commit import Commit
+from tradewind.torch.checkpoint.group import Group
+from tradewind.torch.checkpoint.layout import Layout, lay_out, signature
+from tradewind.torch.checkpoint.place import Place
+from tradewind.torch.checkpoint.save import Image, Save
+from tradewind.torch.checkpoint.stage import Snapshot, Stager
+
+_WORD_S = 120.0  # for rank 0 to say something that takes it no time
+SPARE_S = 30.0  # a verdict comes this much later than the last rank's time is over
+# Until it was measured: a network disk, and a PCIe slot of the fourth generation.
+_GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
+_AGREE_S = 0.2
+_LAST_S = 10.0  # for the last words
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A checkpoint of ours that is durable."""
+
+    step: int
+    key: str
+    folder: Path | None
+    bytes: int
+    """Of this rank."""
+    stage_s: float
+    write_s: float
+    total_s: float
+    """From `save` until all ranks had agreed that it exists."""
+
+
+class Job:
+    """A save under way."""
+
+    def __init__(self, number: int, step: int, limit_s: float, *, hurry: bool) -> None:
+        self.number, self.step, self.limit_s, self.hurry = number, step, limit_s, hurry
+        self.begun_s = clock.monotonic()
+        self.snapshot: Snapshot
+        self.image: Image
+        self.free = threading.Event()
+        """The arena may be used for another."""
+        self.over = threading.Event()
+        """It exists, or never will."""
+        self.cleared = threading.Event()
+        """What it replaces is removed."""
+
+    def left_s(self) -> float:
+        return max(0.0, self.begun_s + self.limit_s - clock.monotonic())
+
+
+class Saver:
+    def __init__(
+        self,
+        place: Place,
+        group: Group | None,
+        *,
+        rank: int,
+        world: int,
+        keep: int,
+        device: Any,
+        rate: float | None,
+        warn: Callable[[str], object],
+        bad: set[str],
+    ) -> None:
+        self._place, self._group, self._rank, self._world = place, group, rank, world
+        self._keep, self._device, self._rate, self._warn = keep, device, rate, warn
+        self._bad = bad
+        self._stager: Stager | None = None
+        self._arena: Arena | None = None
+        self._layout: Layout | None = None
+        self._known: Any = None
+        self._count = 0
+        self._stuck: list[Save] = []
+        self._last: Commit | None = None
+        self._stage_rate, self._write_rate = _GUESSED_STAGE, _GUESSED_WRITE
+        self.job: Job | None = None
+        self.durable: Saved | None = None
+        self.life = clock.new_id("s").removeprefix("s-")
+        if group is not None and rank == 0:
+            group.leave("life", self.life)
+
+    def settle(
+        self, tensors: Mapping[str, Any], own: Mapping[str, Any]
+    ) -> tuple[Layout, Arena, Stager]:
+        """What is to be written, where, and the memory for it: as last time, or anew."""
+        now = signature(tensors, own)
+        if self._layout and self._arena and self._stager and now == self._known:
+            return self._layout, self._arena, self._stager
+        if self._stager is None:
+            self._stager = Stager(self._device or _device_of([*tensors.values(), *own.values()]))
+        layout = lay_out(tensors, own, self._rank, self._world)
+        if self._arena is None or self._arena.size < layout.bytes:
+            if self._arena is not None:
+                self._arena.close()
+            self._arena = Arena(layout.bytes, pin=self._stager.cuda)
+        self._stager.prepare(layout, self._arena)
+        if self._rank == 0:  # takes a second or two, which the first save need not
+            import torch.distributed.checkpoint.filesystem  # noqa: F401
+        self._layout, self._known = layout, now
+        return self._layout, self._arena, self._stager
+
+    def ready(self) -> bool:
+        return self._arena is not None and self._arena.ready.is_set()
+
+    def begin(
+        self,
+        job: Job,
+        tensors: Mapping[str, Any],
+        own: Mapping[str, Any],
+        loose: Mapping[str, bytes],
+        early: Collection[str],
+    ) -> bool:
+        """False if it could not: training goes on, whatever it was."""
+        last = self.job
+        try:
+            layout, arena, stager = self.settle(tensors, own)
+            job.image = Image(layout, arena.memory, loose)
+            job.snapshot = stager.start(layout, arena, tensors, own, early)
+        except InvalidValue as error:
+            self.skip(job, error.message)
+            raise
+        except Exception as error:  # such as too little memory on the device
+            self.skip(job, str(error))
+            if self._stager is not None:
+                self._stager.abandon()
+            return False
+        self.job = job
+        threading.Thread(
+            target=self._carry_out, args=(job, last), name="tradewind-save", daemon=True
+        ).start()
+        return True
+
+    def next(self, step: int, limit_s: float, *, hurry: bool) -> Job:
+        self._count += 1
+        return Job(self._count, step, limit_s, hurry=hurry)
+
+    def busy(self, patience_s: float) -> str:
+        """Why another cannot begin; "" if it can."""
+        last = self.job
+        if last is not None and not last.free.wait(patience_s):
+            return f"the save of step {last.step} is still under way"
+        self._stuck = [save for save in self._stuck if save.stuck()]
+        if self._stuck:
+            return "an earlier save still hangs in the disk or the store"
+        return ""
+
+    def skip(self, job: Job, why: str) -> None:
+        self._warn(f"step {job.step} is not saved: {why}")
+        if self._group is not None:
+            words = {"trouble": f"rank {self._rank} skips it: {why}"}
+            with suppress(Exception):
+                self._group.leave(f"save/{job.number}/{self._rank}", words)
+
+    def gate(self) -> None:
+        job = self.job
+        if job is not None and self._stager is not None:
+            self._stager.gate(job.snapshot)
+
+    def would_take_s(self) -> float:
+        if self._layout is None:
+            return 0.0
+        size = self._layout.bytes
+        once = size / self._stage_rate + size / self._write_rate + _AGREE_S
+        job = self.job
+        if job is None or job.free.is_set():
+            return once
+        return once + max(0.0, once - (clock.monotonic() - job.begun_s))
+
+    def close(self) -> None:
+        job = self.job
+        if self._last is not None and job is not None and job.over.is_set():
+            self._last.heard(_LAST_S)
+            job.cleared.wait(_LAST_S)
+        if self._arena is not None and (job is None or job.over.is_set()) and not self._stuck:
+            self._arena.close()
+        self._arena = self._layout = self._known = None
+
+    def _carry_out(self, job: Job, last: Job | None) -> None:
+        after: Callable[[], None] | None = None
+        try:
+            after = self._save(job, last)
+        except Exception as error:
+            self._warn(f"step {job.step} could not be saved: {error}")
+        finally:
+            job.free.set()
+            job.over.set()
+        with suppress(Exception):  # the next save tries again
+            if after is not None:
+                after()
+        job.cleared.set()
+
+    def _save(self, job: Job, last: Job | None) -> Callable[[], None]:
+        """Returns what is left to do when everybody knows."""
+        name = self._place.name(job.step, self._shared_life())
+        file = f"__{self._rank}_0.distcp"
+        save = Save(self._place, name, file, job.image, job.snapshot)
+        trouble = ""
+        try:
+            save.carry_out(job.left_s(), None if job.hurry else self._rate)
+        except Exception as error:
+            trouble = f"rank {self._rank}: {getattr(error, 'message', None) or error}"
+            if save.stuck():
+                self._stuck.append(save)
+        job.free.set()
+        if self._arena is not None and self._arena.trouble:
+            self._warn(f"saving is slow, as memory could not be pinned: {self._arena.trouble}")
+        if save.local_trouble:
+            self._warn(f"step {job.step} is in the store only: {save.local_trouble}")
+        if last is not None:
+            last.over.wait()  # its verdict comes before ours
+        words = {
+            "trouble": trouble,
+            "file": file,
+            "bytes": job.image.size,
+            "sums": save.sums,
+            "entries": [entry.told() for entry in job.image.entries],
+        }
+        commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
+        self._last = commit
+        trouble = commit.agree(words, job.left_s(), job.left_s() + SPARE_S)
+        if trouble:
+            self._warn(f"step {job.step} is not saved: {trouble}")
+            return commit.undo
+        self._note(job, save, name)
+        return lambda: self._prune(name)
+
+    def _note(self, job: Job, save: Save, name: str) -> None:
+        size = max(1.0, job.image.size)
+        copy_s = max(job.snapshot.copy_s(), 1e-6)
+        self._stage_rate = size / copy_s
+        self._write_rate = size / max(save.write_s, save.upload_s, 1e-6)
+        self.durable = Saved(
+            step=job.step,
+            key=self._place.manifest(job.step),
+            folder=self._place.files / name if self._place.files else None,
+            bytes=job.image.size,
+            stage_s=copy_s,
+            write_s=save.write_s,
+            total_s=clock.monotonic() - job.begun_s,
+        )
+
+    def _prune(self, name: str) -> None:
+        if self._rank == 0:
+            shelf.prune(self._place, self._keep, self._bad, name)
+        elif self._place.remote:
+            shelf.sweep_here(self._place, shelf.kept(self._place), name)
+
+    def _shared_life(self) -> str:
+        if self._group is None or self._rank == 0:
+            return self.life
+        life = self._group.wait("life", _WORD_S)
+        if life is None:
+            raise SourceFailed("rank 0 has not said how files are named")
+        self.life = str(life)
+        return self.life
+
+
+def _device_of(tensors: list[Any]) -> Any:
+    """The GPU that any of them is on; else the computer's memory."""
+    return next((each.device for each in tensors if each.device.type == "cuda"), "cpu")

@@ -1,0 +1,172 @@
+"""Several ranks: a checkpoint exists for all of them, or for none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from tests.torch.checkpoint.states import blank, manifests, same, shards, tensors
+from tradewind.errors import BadFile, InvalidValue
+from tradewind.torch.checkpoint import Checkpoints, Group, Place
+
+
+class Ranks:
+    """Of one process, each called by a thread of its own."""
+
+    def __init__(self, folder: Path, world: int, **options: Any) -> None:
+        store = dist.HashStore()
+        self.warned: list[list[str]] = [[] for _ in range(world)]
+        self.all = [
+            Checkpoints(
+                Place(folder),
+                rank=rank,
+                world=world,
+                group=Group(store, rank, world),
+                warn=self.warned[rank].append,
+                **options,
+            )
+            for rank in range(world)
+        ]
+
+    def each(self, work: Callable[[Checkpoints], Any]) -> list[Any]:
+        with ThreadPoolExecutor(len(self.all)) as pool:
+            return list(pool.map(work, self.all))
+
+    def save(self, step: int, **options: Any) -> list[bool]:
+        return self.each(
+            lambda each: each.save(
+                step, tensors(step), {"own": torch.tensor([each.rank])}, b"", b"", **options
+            )
+        )
+
+
+def test_plain_tensors_are_written_once_in_shares(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path, 3)
+    assert ranks.save(1, wait=True) == [True] * 3
+    (folder,) = shards(tmp_path)
+    sizes = [path.stat().st_size for path in sorted(folder.glob("*.distcp"))]
+    total = sum(t.numel() * t.dtype.itemsize for t in tensors(1).values())
+    assert total < sum(sizes) < total + 50_000
+    assert max(sizes) - min(sizes) < total / 10
+
+    def read(each: Checkpoints) -> None:
+        found = each.newest()
+        assert found is not None
+        there = blank(tensors(1))
+        restored = each.read(found, there)
+        assert same(there, tensors(1))
+        assert int(restored.own["own"]) == each.rank
+
+    ranks.each(read)
+
+
+def test_one_that_cannot_write_undoes_it_for_all(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path / "c", 2)
+    assert ranks.save(1, wait=True) == [True, True]
+    other = tmp_path / "in the way"
+    other.write_text("")
+    good, ranks.all[1].place.files = ranks.all[1].place.files, other
+    assert ranks.save(2, wait=True) == [False, False]
+    assert all("rank 1" in warned[-1] and str(other) in warned[-1] for warned in ranks.warned)
+    assert {each.poll().step for each in ranks.all} == {1}  # type: ignore[union-attr]
+    ranks.all[1].place.files = good
+    assert ranks.save(3, wait=True) == [True, True]
+    ranks.each(lambda each: each.close())
+    assert manifests(tmp_path / "c") == [1, 3]
+    assert len(shards(tmp_path / "c")) == 2
+
+
+def test_ranks_that_do_not_share_a_folder_are_told(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path / "c", 2)
+    ranks.all[1].place.files = tmp_path / "elsewhere"
+    assert ranks.save(1, wait=True) == [False, False]
+    assert "same folder" in ranks.warned[0][-1]
+    assert ranks.each(lambda each: each.newest()) == [None, None]
+
+
+def test_one_that_skips_or_is_gone(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path, 2)
+    first, second = ranks.all
+    second._saver.skip(second._saver.next(1, 60, hurry=False), "it is busy")
+    assert not first.save(1, tensors(1), wait=True)
+    assert "rank 1 skips it: it is busy" in ranks.warned[0][-1]
+    assert not first.save(2, tensors(2), wait=True, deadline_s=2)  # the second never says a word
+    assert "rank 1 did not say" in ranks.warned[0][-1]
+    assert manifests(tmp_path) == []
+
+
+def test_a_verdict_that_is_not_heard_is_looked_up(tmp_path: Path) -> None:
+    """Rank 0 commits and is gone before it says so: what exists is asked of the manifests."""
+    ranks = Ranks(tmp_path, 2)
+    leave = Group.leave
+
+    def mute(self: Group, key: str, words: Any) -> None:
+        if not key.endswith("verdict"):
+            leave(self, key, words)
+
+    first, second = ranks.all
+    assert first._group is not None
+    first._group.leave = mute.__get__(first._group)  # type: ignore[method-assign]
+    with ThreadPoolExecutor(1) as pool:
+        saving = pool.submit(first.save, 1, tensors(1), wait=True)
+        second._limit_s = 1.0
+        from tradewind.torch.checkpoint import saver
+
+        job = second._saver.next(1, 3.0, hurry=False)
+        spare, saver.SPARE_S = saver.SPARE_S, 2.0
+        try:
+            second._saver.begin(job, tensors(1), {}, {"mine": b""}, ())
+            assert saving.result()
+            assert job.over.wait(60)
+        finally:
+            saver.SPARE_S = spare
+    done = second.poll()
+    assert done is not None
+    assert done.step == 1
+
+
+def test_damage_that_one_rank_sees_moves_all_of_them(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path, 2)
+    assert ranks.save(1, wait=True) == [True, True]
+    assert ranks.save(2, wait=True) == [True, True]
+    path = shards(tmp_path)[-1] / "__1_0.distcp"
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 8  # among what is rank 1's own
+    path.write_bytes(data)
+
+    def read(each: Checkpoints) -> int:
+        found = each.newest()
+        assert found is not None
+        # Rank 0 asks for nothing that lies in the damaged file.
+        names = ["nothing"] if each.rank == 0 else list(tensors(1))
+        return each.read(found, {name: tensors(1)[name] for name in names}).found.step
+
+    assert ranks.each(read) == [1, 1]
+
+
+def test_a_wrong_state_of_one_rank_is_told_to_all(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path, 2)
+    assert ranks.save(1, wait=True) == [True, True]
+
+    def read(each: Checkpoints) -> str:
+        found = each.newest()
+        assert found is not None
+        wanted = {"weight" if each.rank == 0 else "no such": tensors(1)["weight"]}
+        with pytest.raises((InvalidValue, BadFile, Exception)) as error:
+            each.read(found, wanted)
+        return str(error.value)
+
+    first, second = ranks.each(read)
+    assert "another rank" in first
+    assert "'no such'" in second
+
+
+def test_several_ranks_need_a_group(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="own_group"):
+        Checkpoints(Place(tmp_path), world=2)

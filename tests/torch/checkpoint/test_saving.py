@@ -1,0 +1,161 @@
+"""One rank on one machine: what is saved, when, and what becomes of it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+
+from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
+from tradewind.errors import InvalidValue
+from tradewind.torch.checkpoint import Checkpoints, Place, pieces
+
+
+def test_what_is_read_is_what_was_saved(tmp_path: Path) -> None:
+    now = tensors()
+    checkpoints = Checkpoints(Place(tmp_path))
+    assert checkpoints.newest() is None
+    own = {"residue": torch.arange(5.0), "late": torch.randn(300_000)}
+    kept = {name: tensor.clone() for name, tensor in own.items()}
+    checkpoints.prepare(now, own)
+    assert checkpoints.save(7, now, own, b"shared", b"mine")
+    checkpoints.gate()
+    wanted = tensors()
+    for tensor in [*now.values(), *own.values()]:
+        tensor.zero_()  # as the next step would
+    done = checkpoints.finish(60)
+    assert done is not None
+    assert (done.step, checkpoints.poll()) == (7, done)
+    found = checkpoints.newest()
+    assert found is not None
+    assert (found.step, found.world, found.folder) == (7, 1, done.folder)
+    there = blank(wanted)
+    restored = checkpoints.read(found, there)
+    shared, mine, back = restored
+    assert (shared, mine, restored.found) == (b"shared", b"mine", found)
+    assert same(there, wanted)
+    assert same(back, kept)
+    given = blank(kept)
+    assert checkpoints.read(found, there, given)[2]["late"] is given["late"]
+    assert same(given, kept)
+    checkpoints.close()
+
+
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_plain_pytorch_reads_it(tmp_path: Path) -> None:
+    saved(tmp_path, 1)
+    (folder,) = shards(tmp_path)
+    wanted = tensors(1)
+    there = {name: torch.zeros(t.shape, dtype=t.dtype) for name, t in wanted.items()}
+    dcp.load(there, checkpoint_id=folder)
+    assert same(there, wanted)
+    dcp_to_torch_save(folder, tmp_path / "one.pt")
+    assert same(torch.load(tmp_path / "one.pt", weights_only=True), wanted)
+    # Part of it, by the name that a nested state would have.
+    some = {"kind": {"0": torch.zeros(5, 31, dtype=torch.bfloat16)}}
+    dcp.load(some, checkpoint_id=folder)
+    assert torch.equal(some["kind"]["0"], wanted["kind.0"])
+
+
+def test_other_types_and_shapes(tmp_path: Path) -> None:
+    saved(tmp_path, 1)
+    checkpoints = Checkpoints(Place(tmp_path))
+    found = checkpoints.newest()
+    assert found is not None
+    double = {"weight": torch.zeros(3000, 2001, dtype=torch.float64)}
+    checkpoints.read(found, double)
+    assert torch.equal(double["weight"], tensors(1)["weight"].double())
+    with pytest.raises(InvalidValue, match="'other'"):
+        checkpoints.read(found, {"other": torch.zeros(1)})
+    with pytest.raises(InvalidValue, match=r"shape \(3000, 2001\)"):
+        checkpoints.read(found, {"weight": torch.zeros(2001, 3000)})
+
+
+def test_so_many_are_kept_also_after_a_restart(tmp_path: Path) -> None:
+    saved(tmp_path, 1, 2, 3, keep=2)
+    assert manifests(tmp_path) == [2, 3]
+    assert len(shards(tmp_path)) == 2
+    saved(tmp_path, 4, keep=2)
+    assert manifests(tmp_path) == [3, 4]
+    saved(tmp_path, 5, keep=1)
+    assert manifests(tmp_path) == [5]
+    assert len(shards(tmp_path)) == 1
+    with pytest.raises(InvalidValue, match="keep is 0"):
+        Checkpoints(Place(tmp_path), keep=0)
+
+
+def test_what_unfinished_saves_left_is_cleared_away(tmp_path: Path) -> None:
+    saved(tmp_path, 1)
+    for step in (0, 1, 9):
+        left = tmp_path / "shards" / "000000" / f"{step:020d}-dead"
+        left.mkdir()
+        (left / "__0_0.distcp").write_bytes(b"half")
+    assert Checkpoints(Place(tmp_path)).newest() is not None
+    assert len(shards(tmp_path)) == 1
+
+
+def test_a_step_that_is_saved_again_replaces_the_first(tmp_path: Path) -> None:
+    saved(tmp_path, 1, 2)
+    before = shards(tmp_path)
+    saved(tmp_path, 2)
+    after = shards(tmp_path)
+    assert manifests(tmp_path) == [1, 2]
+    assert len(after) == 2
+    assert before[0] == after[0]
+    assert before[1] != after[1]
+
+
+def test_a_save_that_hangs_holds_up_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stalled, go_on = threading.Event(), threading.Event()
+    write = pieces.PieceFile.write
+
+    def stalls(self: pieces.PieceFile, at: int, data: memoryview) -> None:
+        stalled.set()
+        go_on.wait()
+        write(self, at, data)
+
+    monkeypatch.setattr(pieces.PieceFile, "write", stalls)
+    warned: list[str] = []
+    checkpoints = Checkpoints(Place(tmp_path), warn=warned.append)
+    assert checkpoints.save(1, tensors(1), deadline_s=0.5)
+    checkpoints.gate()
+    assert stalled.wait(60)
+    assert not checkpoints.save(2, tensors(2))  # let the first finish
+    assert checkpoints.finish(60) is None
+    assert "longer than" in warned[-1]
+    assert not checkpoints.save(3, tensors(3))  # it still hangs
+    assert "hangs" in warned[-1]
+    assert manifests(tmp_path) == []
+    go_on.set()
+    while not checkpoints.save(4, tensors(4)):
+        go_on.wait(0.01)
+    done = checkpoints.finish(60)
+    assert done is not None
+    assert done.step == 4
+    checkpoints.close()
+    assert [path.name[:20] for path in shards(tmp_path)] == [f"{4:020d}"]
+
+
+def test_how_long_it_would_take(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(Place(tmp_path))
+    assert checkpoints.would_take_s() == 0.0
+    checkpoints.prepare(tensors())
+    guessed = checkpoints.would_take_s()
+    assert guessed > 0
+    assert checkpoints.save(1, tensors(), wait=True, deadline_s=60)
+    assert checkpoints.would_take_s() != guessed
+
+
+def test_no_room_is_said(tmp_path: Path) -> None:
+    (tmp_path / "shards").write_text("a file where a folder should be")
+    warned: list[str] = []
+    checkpoints = Checkpoints(Place(tmp_path), warn=warned.append)
+    assert not checkpoints.save(1, tensors(), wait=True)
+    assert str(tmp_path / "shards") in warned[-1]
+    assert checkpoints.poll() is None
