@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.cli.test_run import home, over, tradewind
 from tests.eventually import eventually
+from tradewind import runs_store
 from tradewind import store as stores
 from tradewind.model import places
 from tradewind.providers.local.provider import LocalProvider
@@ -57,7 +58,8 @@ def test_taken_machines_make_no_difference(home: Path, tmp_path: Path) -> None:
         provider.interrupt([f"local-{run}-{leg}-0"], notice_s=notice_s)
     eventually(lambda: over(run), within_s=120)
     log = tradewind("logs", run)
-    assert len(re.findall("goes on from step", log)) == 2, log
+    assert len(runs_store.load(store, run).state.requests) == 3
+    assert "goes on from step" in log.partition("loss")[0], log  # what leg 2 said died with it
     assert re.search(r"ends after step (\d+); step \1 is saved", log)
     expected, _ = alone.communicate(timeout=120)
     assert weights(log) == weights(expected)
