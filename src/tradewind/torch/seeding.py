@@ -81,21 +81,33 @@ def begin(seed: int, own: Sequence[Any] = ()) -> None:
         _reseed(generator, mixed(seed, number))
 
 
+class Aside:
+    """The generators of the processor, as they were when it was made."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self._numpy = sys.modules["numpy"].random if "numpy" in sys.modules else None
+        self._python, self._torch = random.getstate(), torch.get_rng_state()
+        self._keys = self._numpy.get_state() if self._numpy else None
+
+    def back(self) -> None:
+        import torch
+
+        random.setstate(self._python)
+        torch.set_rng_state(self._torch)
+        if self._numpy:
+            self._numpy.set_state(self._keys)
+
+
 @contextmanager
 def aside() -> Iterator[None]:
     """What is drawn inside is not drawn from what the training draws from."""
-    import torch
-
-    python, own = random.getstate(), torch.get_rng_state()
-    numpy = sys.modules["numpy"].random if "numpy" in sys.modules else None
-    keys = numpy.get_state() if numpy else None
+    before = Aside()
     try:
         yield
     finally:
-        random.setstate(python)
-        torch.set_rng_state(own)
-        if numpy:
-            numpy.set_state(keys)
+        before.back()
 
 
 # -- generators that a dataset keeps for itself ----------------------------------------------------
@@ -172,9 +184,11 @@ class Piece:
 
 
 class Fetched(list[Any]):
-    """Samples on their way to being put together, with the seed for that."""
+    """Samples on their way to being put together, with the seed for that; and what to put back
+    afterwards."""
 
     seed = 0
+    before: Aside | None = None
 
 
 class Seeded:
@@ -195,13 +209,20 @@ class Seeded:
         return getattr(self.dataset, name)
 
     def __getitems__(self, piece: Piece) -> Fetched:
-        """In a worker, or in the training process itself: then what is drawn is set aside."""
+        """In a worker, or in the training process itself: then what is drawn is set aside, until
+        the samples are put together."""
         import torch
 
-        if torch.utils.data.get_worker_info() is not None:
+        if self._plain or torch.utils.data.get_worker_info() is not None:
             return self._made(piece)
-        with aside():
-            return self._made(piece)
+        before = Aside()
+        try:
+            made = self._made(piece)
+        except BaseException:
+            before.back()
+            raise
+        made.before = before
+        return made
 
     def _made(self, piece: Piece) -> Fetched:
         if self._own is None:
@@ -234,20 +255,25 @@ class Collate:
     `one`: samples are not put together."""
 
     def __init__(self, collate: Any, *, one: bool) -> None:
-        self._collate, self._one = collate, one
+        from torch.utils.data import default_collate
 
-    def __call__(self, made: Any) -> Any:
+        self._collate, self._one = collate, one
+        self._draws = collate is not default_collate
+
+    def __call__(self, made: Fetched) -> Any:
         import torch
 
         samples: Any = made[0] if self._one else list(made)
-        if not isinstance(made, Fetched):
-            return self._collate(samples)
-        if torch.utils.data.get_worker_info() is not None:
+        before = made.before
+        if self._draws:
+            if before is None and torch.utils.data.get_worker_info() is None:
+                before = Aside()
             _cpu(made.seed)
+        try:
             return self._collate(samples)
-        with aside():
-            _cpu(made.seed)
-            return self._collate(samples)
+        finally:
+            if before is not None:
+                before.back()
 
 
 def fetches_many(dataset: Any) -> bool:
