@@ -240,7 +240,6 @@ class Session:
         if self._every_steps and self.step_number % self._every_steps == 0:
             self._save_by_count = True
         if not self._iterating:
-            self._settle()
             self._act()
 
     def save(self) -> None:

@@ -65,8 +65,8 @@ def empty(tree: Any, make: Callable[[str, Any, list[int], bool, bool], Any]) -> 
 
 def packed(tree: Any, whose: str) -> bytes:
     """As bytes from which nothing but plain values can come back: a checkpoint runs no code."""
-    data = dumped(tree)
     try:
+        data = dumped(tree)
         loaded(data)
     except Exception as error:
         short = str(error).split("\n")[0][:200]
