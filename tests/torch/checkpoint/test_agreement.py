@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,8 +15,8 @@ import torch
 import torch.distributed as dist
 
 from tests.torch.checkpoint.states import blank, manifests, same, shards, tensors
-from tradewind.errors import BadFile, InvalidValue
-from tradewind.torch.checkpoint import Checkpoints, Group, Place
+from tradewind.errors import BadFile, InvalidValue, TradewindError
+from tradewind.torch.checkpoint import Checkpoints, Group, Place, pieces
 
 
 class Ranks:
@@ -99,6 +102,57 @@ def test_one_that_skips_or_is_gone(tmp_path: Path) -> None:
     assert not first.save(2, tensors(2), wait=True, deadline_s=2)  # the second never says a word
     assert "rank 1 did not say" in ranks.warned[0][-1]
     assert manifests(tmp_path) == []
+
+
+def test_one_that_is_slow_does_not_make_them_fail_in_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While rank 1 still writes step 1, rank 0 begins step 2 in vain: it must let go of it at once,
+    and not be the one that is busy when step 3 is due."""
+    go_on = {1: threading.Event(), 0: threading.Event()}
+    write = pieces.PieceFile.write
+
+    def slowly(self: pieces.PieceFile, at: int, data: memoryview) -> None:
+        if "__1_" in self.path.name:
+            go_on[1].wait()
+        elif "2-" in self.path.parent.name:  # the one in vain
+            go_on[0].wait(1.0)
+        write(self, at, data)
+
+    monkeypatch.setattr(pieces.PieceFile, "write", slowly)
+    ranks = Ranks(tmp_path, 2)
+    first, second = ranks.all
+    assert ranks.save(1) == [True, True]
+    ranks.each(lambda each: each.gate())
+    assert first._saver.job is not None
+    assert first._saver.job.free.wait(60)
+    assert first.save(2, tensors(2))
+    assert not second.save(2, tensors(2))
+    vain = first._saver.job
+    go_on[1].set()
+    assert vain.free.wait(60)
+    assert ranks.each(lambda each: each.finish(60))
+    assert "rank 1 skips it" in ranks.warned[0][-1]
+    assert ranks.save(3, wait=True) == [True, True]
+    ranks.each(lambda each: each.close())
+    assert manifests(tmp_path) == [1, 3]
+
+
+def test_what_rank_0_cannot_look_up_is_told_to_all(tmp_path: Path) -> None:
+    ranks = Ranks(tmp_path / "c", 2)
+    assert ranks.save(1, wait=True) == [True, True]
+    path = next((tmp_path / "c" / "checkpoints").rglob("*.json"))
+    words = json.loads(path.read_bytes())
+    del words["manifest_crc32"]
+    body = json.dumps({**words, "format": 2})
+    path.write_text(f'{body[:-1]}, "manifest_crc32": {zlib.crc32(body.encode())}}}')
+
+    def newest(each: Checkpoints) -> str:
+        with pytest.raises(TradewindError) as error:
+            each.newest()
+        return str(error.value)
+
+    assert all("format 2" in words for words in ranks.each(newest))
 
 
 def test_a_verdict_that_is_not_heard_is_looked_up(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ What is saved:
            that number, if there are as many ranks as before.
 
 What is promised:
-- **One moment.** Everything is as it was when `save` was called, if `gate` is called before whatever
-  changes tensors in place. Small ones (256 KiB) are copied in the training's own order, so buffers
-  that the forward pass changes are right too; name larger such ones as `early`.
+- **One moment.** Everything is as it was when `save` was called, if `gate` is called before
+  whatever changes tensors in place. Small ones (256 KiB) are copied in the training's own order,
+  so buffers that the forward pass changes are right too; name larger such ones as `early`.
 - **All or nothing.** A checkpoint exists when its manifest does, which is created last, when the
   files of all ranks are durable. Ranks agree over a `Group`: `own_group()`, which needs no
   collectives, or any process group of torch.distributed (whose store is used, not its collectives).
@@ -30,7 +30,7 @@ What is promised:
 - **Never in the way.** A save that is due while the last is under way is skipped, with a warning.
   One that takes longer than `limit_s` (or its `deadline_s`) is given up. `save` raises InvalidValue
   for a state that cannot be saved, and nothing else.
-- **Plain PyTorch reads it**: `torch.distributed.checkpoint.load(state, checkpoint_id=found.folder)`.
+- **Plain PyTorch reads it**, by `torch.distributed.checkpoint.load`, in `found.folder`.
 
 `keep` newest ones stay, counted in the place itself, so also after a restart. `newest` clears away
 what unfinished saves have left; it and `read` must be called by all ranks. A process that ends

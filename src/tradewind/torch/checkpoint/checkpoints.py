@@ -138,13 +138,14 @@ class Checkpoints:
         """The newest complete checkpoint: its files are there in full size; `read` checks every
         byte. All ranks must ask, and are given the same. Clears away what unfinished saves have
         left, so ask before saving."""
-        self._reads += 1
-        key = None
-        if self.rank == 0:
+
+        def look() -> str:
             found = next(shelf.sound(self.place, None, self._bad, self._warn), None)
             shelf.clear(self.place, self._saver.life)
-            key = found.key if found else ""
-        key = self._from_first(f"newest/{self._reads}", key)
+            return found.key if found else ""
+
+        self._reads += 1
+        key = self._from_first(f"newest/{self._reads}", look)
         return shelf.open_key(self.place, key) if key else None
 
     def read(
@@ -174,13 +175,14 @@ class Checkpoints:
 
     def _before(self, found: Found, what: str) -> Found:
         """All ranks are given the same, as they were told the same."""
-        self._bad.add(found.key)
-        key = None
-        if self.rank == 0:
+
+        def look() -> str:
             self._warn(f"the checkpoint {found.key} is not used: {what}")
             older = next(shelf.sound(self.place, found.key, self._bad, self._warn), None)
-            key = older.key if older else ""
-        key = self._from_first(f"before/{self._reads}", key)
+            return older.key if older else ""
+
+        self._bad.add(found.key)
+        key = self._from_first(f"before/{self._reads}", look)
         if not key:
             raise BadFile(
                 f"no checkpoint is whole; the newest, {found.key}: {what}",
@@ -208,13 +210,23 @@ class Checkpoints:
         restored.found = found
         return restored
 
-    def _from_first(self, key: str, words: Any) -> Any:
+    def _from_first(self, key: str, look: Callable[[], str]) -> str:
+        """What rank 0 finds out; what it fails with, the others are told."""
         if self._group is None:
-            return words
-        found = self._group.from_first(key, words, self._limit_s)
+            return look()
+        found: list[str] | None = None
+        if self.rank == 0:
+            try:
+                found = [look(), ""]
+            except TradewindError as error:
+                self._group.leave(key, ["", error.message])
+                raise
+        found = self._group.from_first(key, found, self._limit_s)
         if found is None:
             raise SourceFailed("rank 0 did not say which checkpoint to read")
-        return found
+        if found[1]:
+            raise SourceFailed(f"rank 0 could not look for checkpoints: {found[1]}")
+        return found[0]
 
     def _gather(self, words: list[Any]) -> list[Any]:
         if self._group is None:

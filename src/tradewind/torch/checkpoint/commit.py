@@ -45,6 +45,22 @@ class Commit:
             return str(verdict["trouble"])
         return "" if self._exists() else "rank 0 did not say whether all ranks have saved it"
 
+    def refused(self) -> str:
+        """What makes it pointless to go on: another rank cannot, or rank 0 has said no. Otherwise
+        who is busy with a save that fails would have to skip the next, and so on in turns."""
+        group = self._group
+        if group is None:
+            return ""
+        key = f"save/{self._number}"
+        ranks = range(1, self._world) if group.rank == 0 else ()
+        try:
+            for words in map(group.look, [f"{key}/verdict", *(f"{key}/{rank}" for rank in ranks)]):
+                if words is not None and words["trouble"]:
+                    return str(words["trouble"])
+        except Exception:  # of torch's store; what comes of it is seen in the end
+            return ""
+        return ""
+
     def heard(self, timeout_s: float) -> None:
         """Waits until the others have heard the verdict: they could not from one who is gone."""
         group = self._group

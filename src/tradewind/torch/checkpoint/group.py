@@ -48,13 +48,19 @@ class Group:
             clock.sleep(_PAUSE_S)
 
     def gather(self, key: str, words: Any, timeout_s: float) -> list[Any]:
-        """What each rank has to say, on all of them; None for those that did not in time."""
+        """What each rank has to say, on all of them; None for those that did not in time. By way
+        of rank 0: everybody asking for everything would be much."""
         self.leave(f"{key}/{self.rank}", words)
+        if self.rank:
+            found = self.wait(f"{key}/all", timeout_s)
+            return list(found) if found is not None else [None] * self.world
         until = clock.monotonic() + timeout_s
-        found = []
-        for rank in range(self.world):
-            found.append(self.wait(f"{key}/{rank}", max(0.0, until - clock.monotonic())))
-        return found
+        said = [
+            self.wait(f"{key}/{rank}", max(0.0, until - clock.monotonic()))
+            for rank in range(self.world)
+        ]
+        self.leave(f"{key}/all", said)
+        return said
 
     def from_first(self, key: str, words: Any, timeout_s: float) -> Any:
         """What rank 0 says, on all of them."""

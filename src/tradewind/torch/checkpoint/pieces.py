@@ -22,6 +22,7 @@ from tradewind.errors import NoAccess, SourceFailed
 
 PIECE = 16 << 20
 _BLOCK = 4096
+_LOOK_S = 0.2
 checksum = zlib.crc32  # lets other threads run; a gigabyte takes a third of a second or less
 
 
@@ -137,15 +138,18 @@ class Team:
         """What is not begun is not done."""
         self.error = self.error or error
 
-    def wait(self, timeout_s: float, what: str) -> None:
-        """Until all is done; raises what went wrong in a thread."""
+    def wait(self, timeout_s: float, what: str, look: Callable[[], object] = lambda: None) -> None:
+        """Until all is done; raises what went wrong in a thread, and what `look` raises, which is
+        called again and again meanwhile."""
         until = clock.monotonic() + timeout_s
         for _ in self.threads:
             self._tasks.put(None)
         for _ in self.threads:
-            if not self._ended.acquire(timeout=max(0.0, until - clock.monotonic())):
-                self.stop(SourceFailed("given up"))
-                raise SourceFailed(f"{what} took longer than {timeout_s:.0f} s")
+            while not self._ended.acquire(timeout=_LOOK_S):
+                look()
+                if clock.monotonic() > until:
+                    self.stop(SourceFailed("given up"))
+                    raise SourceFailed(f"{what} took longer than {timeout_s:.0f} s")
         if self.error is not None:
             raise self.error
 

@@ -54,11 +54,19 @@ class Image:
 
 
 class Save:
+    """`refused` says why it need not go on, because another rank has failed; "" while it must."""
+
     def __init__(
-        self, where: Place, name: str, file: str, image: Image, snapshot: Snapshot
+        self,
+        where: Place,
+        name: str,
+        file: str,
+        image: Image,
+        snapshot: Snapshot,
+        refused: Callable[[], str],
     ) -> None:
         self._place, self._name, self._file = where, name, file
-        self._image, self._snapshot = image, snapshot
+        self._image, self._snapshot, self._refused = image, snapshot, refused
         self._rate: float | None = None
         self._into: PieceFile | None = None
         self._threads: list[threading.Thread] = []
@@ -87,7 +95,7 @@ class Save:
         self._offer(None)
         self._threads += team.threads
         try:
-            team.wait(left_s(), f"writing to {self._place.files}")
+            team.wait(left_s(), f"writing to {self._place.files}", self._look)
         except BaseException as error:
             self._stop(error)
             raise
@@ -96,8 +104,11 @@ class Save:
         if sender is not None:
             self._await(sender, left_s(), self._place.store.url)
 
-    def stuck(self) -> bool:
+    def stuck(self, patience_s: float) -> bool:
         """Whether a thread of it hangs in a system call, though it was given up."""
+        until = clock.monotonic() + patience_s
+        for thread in self._threads:
+            thread.join(max(0.0, until - clock.monotonic()))
         return any(thread.is_alive() for thread in self._threads)
 
     def _start(self, work: Callable[[], None]) -> threading.Thread:
@@ -114,10 +125,21 @@ class Save:
         thread.start()
         return thread
 
+    def _look(self) -> None:
+        why = self._refused()
+        if why:
+            raise SourceFailed(why)
+
     def _await(self, thread: threading.Thread, left_s: float, what: str) -> None:
-        thread.join(left_s)
-        if thread.is_alive():
-            self._stop(SourceFailed(f"{what} did not answer in time"))
+        until = clock.monotonic() + left_s
+        while thread.is_alive() and self._stopped is None:
+            thread.join(0.2)
+            try:
+                self._look()
+            except SourceFailed as error:
+                self._stop(error)
+            if clock.monotonic() > until and thread.is_alive():
+                self._stop(SourceFailed(f"{what} did not answer in time"))
         if self._stopped is not None:
             raise self._stopped
 

@@ -25,6 +25,7 @@ SPARE_S = 30.0  # a verdict comes this much later than the last rank's time is o
 # Until it was measured: a network disk, and a PCIe slot of the fourth generation.
 _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
+_STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
 
 
@@ -153,7 +154,7 @@ class Saver:
         last = self.job
         if last is not None and not last.free.wait(patience_s):
             return f"the save of step {last.step} is still under way"
-        self._stuck = [save for save in self._stuck if save.stuck()]
+        self._stuck = [save for save in self._stuck if save.stuck(0.0)]
         if self._stuck:
             return "an earlier save still hangs in the disk or the store"
         return ""
@@ -162,8 +163,9 @@ class Saver:
         self._warn(f"step {job.step} is not saved: {why}")
         if self._group is not None:
             words = {"trouble": f"rank {self._rank} skips it: {why}"}
+            who = "verdict" if self._rank == 0 else self._rank
             with suppress(Exception):
-                self._group.leave(f"save/{job.number}/{self._rank}", words)
+                self._group.leave(f"save/{job.number}/{who}", words)
 
     def gate(self) -> None:
         job = self.job
@@ -207,13 +209,14 @@ class Saver:
         """Returns what is left to do when everybody knows."""
         name = self._place.name(job.step, self._shared_life())
         file = f"__{self._rank}_0.distcp"
-        save = Save(self._place, name, file, job.image, job.snapshot)
+        commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
+        save = Save(self._place, name, file, job.image, job.snapshot, commit.refused)
         trouble = ""
         try:
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
             trouble = f"rank {self._rank}: {getattr(error, 'message', None) or error}"
-            if save.stuck():
+            if save.stuck(_STUCK_S):
                 self._stuck.append(save)
         job.free.set()
         if self._arena is not None and self._arena.trouble:
@@ -229,7 +232,6 @@ class Saver:
             "sums": save.sums,
             "entries": [entry.told() for entry in job.image.entries],
         }
-        commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
         self._last = commit
         trouble = commit.agree(words, job.left_s(), job.left_s() + SPARE_S)
         if trouble:
