@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,7 @@ def train(
     ) as session:
         for features, wanted in session.batches(max_steps=steps):
 
-            def loss() -> torch.Tensor:
+            def loss(features: Any = features, wanted: Any = wanted) -> torch.Tensor:
                 made.zero_grad()
                 value = (model(features).squeeze(1) - wanted).square().mean()
                 value.backward()
@@ -178,7 +180,7 @@ def test_metrics_are_read_later(tmp_path: Path) -> None:
 
 def test_what_has_changed_is_an_error_where_that_is_wanted(tmp_path: Path) -> None:
     train(tmp_path, 3, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 2}})
-    with pytest.raises(InvalidValue, match="step 3: deep.er was 2 and is 3") as caught:
+    with pytest.raises(InvalidValue, match=r"step 3: deep\.er was 2 and is 3") as caught:
         train(tmp_path, 5, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 3}}, strict=True)
     assert "leave strict out" in str(caught.value)
     train(tmp_path, 5, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 3}})
@@ -218,3 +220,18 @@ def test_many_processes_have_to_know_each_other(
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InvalidValue, match="one of 2 processes"):
         train(tmp_path, 2, OPTIMIZERS["sgd"])
+
+
+def test_children_that_are_ended_do_not_end_the_training(tmp_path: Path) -> None:
+    """They share the pipe that signals are heard through, and inherit handlers, until they exec."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with tw.session(model=model, optimizer=optimizer, folder=tmp_path) as session:
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(1)
+        os.kill(child, signal.SIGTERM)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        session._notice.look()
+        assert not session._notice.asked

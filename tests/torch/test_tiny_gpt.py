@@ -1,5 +1,5 @@
-"""The example trains under `tradewind run` on machines that are taken away: its weights are those of
-a training that nothing happened to."""
+"""The example trains under `tradewind run` on machines that are taken away: its weights are those
+of a training that nothing happened to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.cli.test_run import home, over, tradewind
@@ -54,7 +55,7 @@ def test_taken_machines_make_no_difference(home: Path, tmp_path: Path) -> None:
     # The first machine is taken with notice, the second without.
     for leg, notice_s in ((1, 10.0), (2, 0.0)):
         saved = f"{places.checkpoints(run)}{leg:06d}/"
-        eventually(lambda saved=saved: list(store.list_after(saved)))
+        eventually(partial(store.list_after, saved))
         provider.interrupt([f"local-{run}-{leg}-0"], notice_s=notice_s)
     eventually(lambda: over(run), within_s=120)
     log = tradewind("logs", run)

@@ -16,9 +16,11 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from weakref import WeakSet
 
 from tradewind import clock
 
@@ -28,6 +30,18 @@ EXIT_CODE = 143
 """128 and SIGTERM: what a process that obeyed it would have."""
 _SAME_S = 1.0
 """torchrun and whoever asked it may both send the first signal."""
+
+
+_here: WeakSet[Notice] = WeakSet()
+
+
+@cache
+def _forks() -> None:
+    def forked() -> None:
+        for each in list(_here):
+            each.forked()
+
+    os.register_at_fork(after_in_child=forked)
 
 
 class Notice:
@@ -47,6 +61,8 @@ class Notice:
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGTERM, self._handler)
             self._installed = True
+            _forks()
+            _here.add(self)
             reading, writing = self._pipe = os.pipe()
             os.set_blocking(reading, False)
             os.set_blocking(writing, False)
@@ -65,6 +81,13 @@ class Notice:
             for end in self._pipe:
                 os.close(end)
             self._pipe = None
+
+    def forked(self) -> None:
+        """In a child, which is asked to end for reasons of its own, and shares our pipe."""
+        if self._installed:
+            self._installed = False
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGTERM, self._before or signal.SIG_DFL)
 
     @property
     def asked(self) -> bool:

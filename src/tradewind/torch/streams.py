@@ -102,7 +102,7 @@ class StreamFeed(_Counting):
 
     def __init__(self, loader: Any, *, seed: int, rank: int) -> None:
         super().__init__()
-        self._loader, self._seed = loader, mixed(seed, rank, _STREAM)
+        self._loader, self._seed, self._rank = loader, seed, rank
         self._workers = max(loader.num_workers, 1)
         self._at: dict[int, tuple[int, bytes]] = {}
         """Of each worker: how many samples it has made, and the dataset's state then."""
@@ -113,9 +113,8 @@ class StreamFeed(_Counting):
         from torch.utils.data import DataLoader
 
         theirs = self._loader
-        stream = stream_type()(
-            theirs.dataset, mixed(self._seed, self._epoch), self._epoch, self._at
-        )
+        seed = mixed(self._seed, self._rank, self._epoch, _STREAM)
+        stream = stream_type()(theirs.dataset, seed, self._epoch, self._at)
         with shielded():
             made = DataLoader(
                 stream,
@@ -127,7 +126,7 @@ class StreamFeed(_Counting):
                 timeout=theirs.timeout,
                 worker_init_fn=WorkerStart(theirs.worker_init_fn, turn=self._turn),
                 multiprocessing_context=theirs.multiprocessing_context,
-                generator=_generator(self._seed),
+                generator=_generator(seed),
                 prefetch_factor=theirs.prefetch_factor if theirs.num_workers else None,
             )
             self._iterator = iter(made)
@@ -141,6 +140,13 @@ class StreamFeed(_Counting):
     def _ended(self) -> None:
         super()._ended()
         self._at, self._turn = {}, 0
+
+    def shared(self) -> dict[str, Any]:
+        return {**super().shared(), "seed": self._seed}
+
+    def restore(self, shared: dict[str, Any], mine: dict[str, Any] | None) -> list[str]:
+        self._seed = int(shared.get("seed", self._seed))
+        return super().restore(shared, mine)
 
     def mine(self) -> dict[str, Any]:
         # No empty bytes: reading weights only, PyTorch does not know them.
@@ -176,7 +182,7 @@ def stream_type() -> Any:
         def __init__(
             self, dataset: Any, seed: int, epoch: int, at: dict[int, tuple[int, bytes]]
         ) -> None:
-            self.dataset, self._seed, self._epoch = dataset, seed, epoch
+            self.dataset, self.seed, self._epoch = dataset, seed, epoch
             self._at = dict(at)
             self.worker, self.count = 0, 0
 
@@ -196,7 +202,7 @@ def stream_type() -> Any:
                 iterator = iter(self.dataset)
             while True:
                 with _apart(info):
-                    seeding.begin(mixed(self._seed, self.worker, self.count), own)
+                    seeding.begin(mixed(self.seed, self.worker, self.count), own)
                     try:
                         sample = next(iterator)
                     except StopIteration:
@@ -236,7 +242,7 @@ class _Marking:
 
         stream = self._stream
         with _apart(torch.utils.data.get_worker_info()):
-            seeding.begin(mixed(stream.count, stream.worker, _STREAM))
+            seeding.begin(mixed(stream.seed, stream.worker, stream.count, _STREAM))
             batch = self._collate(samples)
         return batch, stream.worker, stream.count, stream.state()
 
