@@ -37,11 +37,21 @@ _here: WeakSet[Notice] = WeakSet()
 
 @cache
 def _forks() -> None:
-    def forked() -> None:
+    """A child never runs with our handler, not even for an instant."""
+    masks = threading.local()
+
+    def before() -> None:
+        masks.kept = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def after() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.kept)
+
+    def in_child() -> None:
         for each in list(_here):
             each.forked()
+        after()
 
-    os.register_at_fork(after_in_child=forked)
+    os.register_at_fork(before=before, after_in_parent=after, after_in_child=in_child)
 
 
 class Notice:
