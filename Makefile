@@ -41,6 +41,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench controller
 	$(BIN)/tradewind bench recovery
 	$(BIN)/tradewind bench chaos
+	$(BIN)/tradewind bench checkpoint
 	$(BIN)/tradewind sim faults
 
 test-system: $(READY)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -108,6 +111,63 @@ def test_steps_need_a_gpu(cli: Cli) -> None:
     assert ran.code in (0, 3, 7)
     if ran.code:
         assert "GPU" in ran.err or "torch" in ran.err
+
+
+def test_checkpoint_without_anything_but_torch(tmp_path: Path) -> None:
+    """As on a machine of which nothing but the checkout is ours."""
+    code = "import runpy, sys\n"
+    code += (
+        "for name in ('msgspec', 'click', 'rich', 'yaml', 'obstore'): sys.modules[name] = None\n"
+    )
+    code += "runpy.run_module('tradewind.bench.checkpoint', run_name='__main__', alter_sys=True)"
+    options = ["--bytes", "12e6", "--device", "cpu", "--dir", str(tmp_path)]
+    options += ["--ways", "ours,torch,dcp-pinned"]
+    done = subprocess.run([sys.executable, "-c", code, *options], capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr.decode()
+    found = json.loads(done.stdout)
+    assert list(found["ways"]) == ["ours", "torch", "dcp-pinned"]
+    assert found["disk"]["write"] > 0
+    for way in found["ways"].values():
+        assert way["wrong_tensors"] == 0, way
+        assert way["restore_s"] > 0
+    assert found["ways"]["ours"]["write_share"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_checkpoint_in_words(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from tradewind.bench.checkpoint import measure
+
+    names = "step_s prepare_s first_stall_s worst_step_s durable_s restore_s".split()
+    ours = dict.fromkeys(names, 0.4) | {"steady_stall_s": 0.09, "wrong_tensors": 0}
+    ours |= {"write_share": 0.9, "restore_share": 0.7}
+    found = {
+        "device": "NVIDIA H200", "bytes": 18_400_000_000, "tensors": 3, "step_s": 0.4,
+        "disk": {"write": 2e9, "read": 3e9},
+        "ways": {"ours": ours, "dcp": {"failed": "RuntimeError: no"}, "torch": {"left_out": "no"}},
+    }  # fmt: skip
+    asked: list[Any] = []
+
+    def answer(*given: Any) -> dict[str, Any]:
+        asked.append(given)
+        return found
+
+    monkeypatch.setattr(measure, "best_device", lambda: "cuda")
+    monkeypatch.setattr(measure, "measure", answer)
+    text = cli("bench", "checkpoint", "--params", "1.5B", "--dir", str(tmp_path)).out
+    assert asked[0][0] == 18e9
+    assert "18.40 GB in 3 tensors on NVIDIA H200, a step takes 400 ms" in text
+    assert "RuntimeError: no" in text
+    assert "torch.save                      no" in text
+    assert "0.090 s  within 0.1 s" in text
+    assert "0.700×   UNDER 0.8×" in text
+    assert cli("bench", "checkpoint", "--json").json == found
+    assert cli("bench", "checkpoint", "--params", "1B", "--bytes", "1GB").code == 2
+
+
+def test_checkpoint_says_what_it_cannot(cli: Cli, tmp_path: Path) -> None:
+    wrong = cli("bench", "checkpoint", "--device", "cpu", "--ways", "mine", "--dir", str(tmp_path))
+    assert wrong.code == 2
+    assert "no way 'mine'" in wrong.err
 
 
 def test_chaos_wants_a_store_of_its_own(cli: Cli, tmp_path: Path) -> None:

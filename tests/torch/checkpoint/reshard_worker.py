@@ -1,10 +1,11 @@
-"""One rank of three that train and save together in changing numbers: RANK FOLDER.
+"""Three ranks that train and save together in changing numbers: FOLDER.
 
 2 ranks by FSDP → 1 plain → 2 by FSDP → 3 by FSDP → 2 by DDP → 3 that hold copies → 1 plain.
 Each reads what the last wrote, compares every number with what it must be, and trains on."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import torch.distributed as dist
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
+from tests.torch.checkpoint.kill_worker import fork
 from tradewind.torch.checkpoint import Checkpoints, Place, own_group
 
 
@@ -115,7 +117,7 @@ def replicas(net: Any) -> Any:
     return fully_shard(net, mesh=mesh)
 
 
-def main(rank: int, folder: Path) -> None:
+def rank_of_three(rank: int, folder: Path) -> None:
     torch.set_num_threads(1)
     ddp = torch.nn.parallel.DistributedDataParallel
     phase(rank, 2, 0, folder, sharded)
@@ -125,8 +127,15 @@ def main(rank: int, folder: Path) -> None:
     phase(rank, 2, 4, folder, ddp)
     phase(rank, 3, 5, folder, replicas)
     phase(rank, 1, 6, folder, lambda net: net, saves=False)
+
+
+def main(folder: Path) -> None:
+    ranks = [fork(rank_of_three, rank, folder) for rank in range(3)]
+    for rank in ranks:
+        _, status = os.waitpid(rank, 0)
+        assert status == 0
     sys.stdout.write("every phase was right")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]))

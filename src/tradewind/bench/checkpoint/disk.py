@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tradewind import clock
+from tradewind.torch.checkpoint.pieces import allocate
 
 PIECE = 16 << 20
 _BUFFER = 256 << 20
@@ -24,11 +25,14 @@ def ceiling(folder: Path, size: int, threads: int = 8) -> dict[str, float]:
     path = folder / "ceiling"
     found = {}
     try:
-        found["write_direct"] = _write(path, size, threads, os.O_DIRECT)
-        found["read_direct"] = _read(path, size, threads, os.O_DIRECT)
-        found["read_cached"] = _read(path, size, threads, 0)
-        path.unlink()
-        found["write_cached"] = _write(path, max(PIECE, size // 4 // PIECE * PIECE), threads, 0)
+        found["write_direct"] = found["read_direct"] = 0.0
+        with suppress(OSError):  # not every file system lets itself be written so
+            found["write_direct"] = _write(path, size, threads, os.O_DIRECT)
+            found["read_direct"] = _read(path, size, threads, os.O_DIRECT)
+        some = max(PIECE, size // 4 // PIECE * PIECE)  # the slower way, as a rule
+        path.unlink(missing_ok=True)
+        found["write_cached"] = _write(path, some, threads, 0)
+        found["read_cached"] = _read(path, some, threads, 0)
     finally:
         path.unlink(missing_ok=True)
     found["write"] = max(found["write_direct"], found["write_cached"])
@@ -49,13 +53,11 @@ def forget(folder: Path) -> None:
 
 
 def _write(path: Path, size: int, threads: int, flag: int) -> float:
-    handle = _open(path, os.O_WRONLY | os.O_CREAT, flag)
-    if handle is None:
-        return 0.0
-    with suppress(OSError):
-        os.posix_fallocate(handle, 0, size)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | flag, 0o644)
+    allocate(handle, size)
     memory = mmap.mmap(-1, min(size, _BUFFER))
-    block = os.pread(os.open("/dev/urandom", os.O_RDONLY), PIECE, 0)
+    with Path("/dev/urandom").open("rb") as stream:
+        block = stream.read(PIECE)
     for at in range(0, len(memory), PIECE):
         memory[at : at + PIECE] = block
     view = memoryview(memory)
@@ -74,9 +76,7 @@ def _write(path: Path, size: int, threads: int, flag: int) -> float:
 
 def _read(path: Path, size: int, threads: int, flag: int) -> float:
     forget(path)
-    handle = _open(path, os.O_RDONLY, flag)
-    if handle is None:
-        return 0.0
+    handle = os.open(path, os.O_RDONLY | flag)
     rooms = threading.local()
 
     def read(at: int) -> None:
@@ -89,13 +89,6 @@ def _read(path: Path, size: int, threads: int, flag: int) -> float:
     taken = clock.stopwatch() - began
     os.close(handle)
     return size / taken
-
-
-def _open(path: Path, how: int, flag: int) -> int | None:
-    try:
-        return os.open(path, how | flag, 0o644)
-    except OSError:
-        return None
 
 
 def _parallel(size: int, threads: int, work: object) -> None:

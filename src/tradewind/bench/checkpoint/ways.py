@@ -73,12 +73,12 @@ class DcpSave(Way):
     def save(self, number: int, tensors: Tensors) -> None:
         import torch.distributed.checkpoint as dcp
 
-        dcp.save(tensors, checkpoint_id=self.path(number), no_dist=True)
+        dcp.save(tensors, checkpoint_id=self.path(number), **_alone(dcp.save))
 
     def restore(self, tensors: Tensors) -> None:
         import torch.distributed.checkpoint as dcp
 
-        dcp.load(tensors, checkpoint_id=self._newest, no_dist=True)
+        dcp.load(tensors, checkpoint_id=self._newest, **_alone(dcp.load))
 
 
 class DcpAsync(DcpSave):
@@ -87,7 +87,9 @@ class DcpAsync(DcpSave):
     def save(self, number: int, tensors: Tensors) -> None:
         import torch.distributed.checkpoint as dcp
 
-        self._upload = dcp.async_save(tensors, checkpoint_id=self.path(number), no_dist=True)
+        self._upload = dcp.async_save(
+            tensors, checkpoint_id=self.path(number), **_alone(dcp.async_save)
+        )
 
     def durable(self) -> bool:
         if not self._upload.done():
@@ -120,7 +122,7 @@ class DcpPinned(DcpAsync):
 
         writer = dcp.FileSystemWriter(self.path(number), thread_count=8)
         answer = dcp.async_save(
-            tensors, storage_writer=writer, async_stager=self._stager, no_dist=True
+            tensors, storage_writer=writer, async_stager=self._stager, **_alone(dcp.async_save)
         )
         self._staged = answer.staging_completion
         self._upload = answer.upload_completion
@@ -171,6 +173,13 @@ class Ours(Way):
         return {"copy_s": saved.stage_s, "write_s": saved.write_s, "bytes": saved.bytes}
 
 
+def _alone(function: Any) -> dict[str, Any]:
+    """For one process; not every release of PyTorch lets everything be told that."""
+    import inspect
+
+    return {"no_dist": True} if "no_dist" in inspect.signature(function).parameters else {}
+
+
 def _fill(tensors: Tensors, loaded: Tensors) -> None:
     import torch
 
@@ -182,7 +191,7 @@ def _fill(tensors: Tensors, loaded: Tensors) -> None:
 WAYS: dict[str, tuple[Callable[[Path, Any], Way], str, int]] = {
     # name → how it is made, what it is, and how many saves
     "ours": (Ours, "tradewind", 4),
-    "dcp-pinned": (DcpPinned, "DCP async_save, pinned stager", 3),
+    "dcp-pinned": (DcpPinned, "DCP async_save, pinned stager", 2),
     "dcp-async": (DcpAsync, "DCP async_save", 2),
     "dcp": (DcpSave, "DCP save", 1),
     "torch": (TorchSave, "torch.save", 1),

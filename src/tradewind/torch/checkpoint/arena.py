@@ -12,8 +12,11 @@ import ctypes
 import mmap
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
+PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+"""Python's own choice is memory that can be shared, and for that there are no huge pages."""
 CHUNK = 128 << 20
 """No copy may cross a border between two registered chunks."""
 _HUGE = 2 << 20
@@ -22,17 +25,23 @@ _POPULATE_WRITE = 23  # of madvise, since Linux 5.14: pages come into being with
 
 
 class Arena:
-    def __init__(self, size: int, *, pin: bool) -> None:
+    """`device` is the GPU that copies into it, or None."""
+
+    def __init__(self, size: int, device: Any) -> None:
         import torch
 
-        self.size = max(_HUGE, -(-size // CHUNK) * CHUNK if pin else -(-size // _HUGE) * _HUGE)
-        # Begins on a border of a huge page: they are pinned 512 times as fast as small ones.
-        self._map = mmap.mmap(-1, self.size + _HUGE)
+        unit = CHUNK if device is not None else _HUGE
+        self.size = max(unit, -(-size // unit) * unit)
+        self._map = mmap.mmap(-1, self.size + _HUGE, flags=PRIVATE)
+        # Begins on a border of a huge page: there are 512 times fewer of those to be pinned.
         address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
         self._skip = -address % _HUGE
         self.address = address + self._skip
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            self._map.madvise(mmap.MADV_HUGEPAGE)
+        # A process that is forked, as for loading data, does not get it: pinned pages would have
+        # to be copied for it at once, all of them.
+        for advice in ("MADV_HUGEPAGE", "MADV_DONTFORK"):
+            with suppress(OSError, AttributeError):
+                self._map.madvise(getattr(mmap, advice))
         whole = torch.frombuffer(self._map, dtype=torch.uint8)
         self.tensor: Any = whole[self._skip : self._skip + self.size]
         self.memory = memoryview(self._map)[self._skip : self._skip + self.size]
@@ -41,10 +50,8 @@ class Arena:
         self.trouble = ""
         self.ready = threading.Event()
         self._closed = False
-        self._pins = pin
-        if pin:
-            self._device = torch.cuda.current_device()
-        else:
+        self._device = device
+        if device is None:
             self.ready.set()
         threading.Thread(target=self._make, name="tradewind-arena", daemon=True).start()
 
@@ -73,7 +80,7 @@ class Arena:
                 touched = [pool.submit(touch, at) for at in range(0, self.size, CHUNK)]
                 for number, done in enumerate(touched):
                     done.result()
-                    if self._closed or (self._pins and not self._pin(number * CHUNK)):
+                    if self._closed or (self._device and not self._pin(number * CHUNK)):
                         pool.shutdown(wait=False, cancel_futures=True)
                         return
         except Exception as error:

@@ -193,7 +193,8 @@ class Checkpoints:
     def _read(
         self, found: Found, tensors: Mapping[str, Any], own: Mapping[str, Any] | None
     ) -> Restored:
-        with files.Files(self.place, found.manifest) as open_files:
+        alone = self.world == 1 or all(hasattr(t, "placements") for t in tensors.values())
+        with files.Files(self.place, found.manifest, direct=alone) as open_files:
             reader = Reader(open_files)
             for name, tensor in tensors.items():
                 reader.want(name, tensor)
@@ -201,7 +202,7 @@ class Checkpoints:
             owned = reader.own(self.rank, own) if same else {}
             shared = reader.bytes("shared", 0)
             mine = reader.bytes("mine", self.rank) if same else None
-            reader.read(self._limit_s)
+            reader.read(self._limit_s, begin=self.rank / self.world)
         restored = Restored(
             shared.numpy().tobytes() if shared is not None else b"",
             mine.numpy().tobytes() if mine is not None else None,

@@ -21,8 +21,10 @@ from tradewind.torch.checkpoint.place import Place
 
 
 class Files:
-    def __init__(self, place: Place, manifest: Manifest) -> None:
-        self.place, self.manifest = place, manifest
+    """`direct`: past the page cache. Not where several ranks of a machine read the same."""
+
+    def __init__(self, place: Place, manifest: Manifest, *, direct: bool = True) -> None:
+        self.place, self.manifest, self._past = place, manifest, direct
         self._handles: dict[str, tuple[int | None, int] | None] = {}
         self._lock = threading.Lock()
 
@@ -122,7 +124,8 @@ class Files:
                     path = self.place.files / self.manifest.name / name
                     with suppress(OSError):
                         plain = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                        self._handles[name] = open_direct(path, os.O_RDONLY), plain
+                        direct = open_direct(path, os.O_RDONLY) if self._past else None
+                        self._handles[name] = direct, plain
             return self._handles[name]
 
     def _key(self, name: str) -> str:

@@ -42,7 +42,7 @@ class PieceFile:
             flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
             self._plain = os.open(path, flags, 0o644)
             self._direct = open_direct(path, os.O_WRONLY)
-            _allocate(self._plain, size)
+            allocate(self._plain, size)
         except OSError as error:
             raise self._cannot(error) from None
 
@@ -80,7 +80,7 @@ class PieceFile:
         )
 
 
-def _allocate(handle: int, size: int) -> None:
+def allocate(handle: int, size: int) -> None:
     """The space at once: writes at several places of a growing file would wait for each other, and
     a full disk is known before the first. Not by posix_fallocate, which writes zeros where the file
     system cannot do it."""

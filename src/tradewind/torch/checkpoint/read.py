@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradewind.errors import InvalidValue
+from tradewind.torch.checkpoint.arena import PRIVATE
 from tradewind.torch.checkpoint.files import Files
 from tradewind.torch.checkpoint.layout import Part, held, local, volume
 from tradewind.torch.checkpoint.pieces import PIECE, Team
@@ -135,8 +136,10 @@ class Reader:
         self._runs.append(Run(file, data + first * row, flat))
         return volume(tuple(lengths))
 
-    def read(self, timeout_s: float, number: int | None = None) -> None:
-        """Reads all that was asked for; raises BadFile for what is damaged."""
+    def read(self, timeout_s: float, begin: float = 0.0) -> None:
+        """Reads all that was asked for; raises BadFile for what is damaged. `begin` says where, as
+        a share of all: ranks that read the same begin each elsewhere, and find in memory what
+        another has read."""
         import torch
 
         tasks: dict[tuple[str, int], list[tuple[int, Any]]] = defaultdict(list)
@@ -152,8 +155,10 @@ class Reader:
         for device in devices:  # whatever still writes there does so first
             torch.cuda.synchronize(device)
         with _Lanes(devices) as lanes, torch.no_grad():
-            team = Team(lambda task: lanes.carry(self._files, *task), number)
-            for task in sorted(tasks.items(), key=lambda item: item[0]):
+            team = Team(lambda task: lanes.carry(self._files, *task))
+            ordered = sorted(tasks.items(), key=lambda item: item[0])
+            cut = int(begin * len(ordered))
+            for task in ordered[cut:] + ordered[:cut]:
                 team.put(task)
             team.wait(timeout_s, "reading a checkpoint")
             lanes.wait()
@@ -184,6 +189,8 @@ class _Lanes:
         mine = self._mine
         if not hasattr(mine, "turn"):
             pin = bool(self._devices)
+            for device in self._devices:
+                torch.cuda.set_device(device)  # not the first one, which may be another rank's
             mine.rooms = [_room(pin) for _ in "ab"]
             mine.views = [memoryview(room.numpy()) for room in mine.rooms]
             mine.events = [[], []]
@@ -222,4 +229,4 @@ def _room(pin: bool) -> Any:
 
     if pin:
         return torch.empty(PIECE, dtype=torch.uint8, pin_memory=True)
-    return torch.frombuffer(mmap.mmap(-1, PIECE), dtype=torch.uint8)
+    return torch.frombuffer(mmap.mmap(-1, PIECE, flags=PRIVATE), dtype=torch.uint8)

@@ -107,7 +107,7 @@ class Saver:
         if self._arena is None or self._arena.size < layout.bytes:
             if self._arena is not None:
                 self._arena.close()
-            self._arena = Arena(layout.bytes, pin=self._stager.cuda)
+            self._arena = Arena(layout.bytes, self._stager.device if self._stager.cuda else None)
         self._stager.prepare(layout, self._arena)
         if self._rank == 0:  # takes a second or two, which the first save need not
             import torch.distributed.checkpoint.filesystem  # noqa: F401
@@ -194,6 +194,8 @@ class Saver:
     def _carry_out(self, job: Job, last: Job | None) -> None:
         after: Callable[[], None] | None = None
         try:
+            if self._stager is not None:
+                self._stager.enter()
             after = self._save(job, last)
         except Exception as error:
             self._warn(f"step {job.step} could not be saved: {error}")

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from queue import SimpleQueue
 from typing import Any
 
 from tradewind import clock
@@ -37,6 +38,8 @@ class Snapshot:
         self.issued = threading.Event()
         self.copied = threading.Event()
         """What is in the computer's memory, that is."""
+        self.filled: SimpleQueue[int | None] = SimpleQueue()
+        """Where nothing is on a device: up to which byte it is, and None at the end."""
         self.held: list[Any] = []
         self.started: Any = None
         self.end: Any = None
@@ -46,6 +49,9 @@ class Snapshot:
     def progress(self) -> Iterator[int]:
         """Waits, and says up to which byte the arena is filled; last, up to where all of it is."""
         self.issued.wait()
+        if not self.marks:
+            while (upto := self.filled.get()) is not None:
+                yield upto
         self.copied.wait()
         for upto, event in self.marks:
             event.synchronize()
@@ -56,6 +62,11 @@ class Snapshot:
             raise SourceFailed(self.trouble)
         self.held.clear()  # the tensors may go
         yield self.size
+
+    def finish_copies(self) -> None:
+        self.copied_s = clock.monotonic()
+        self.copied.set()
+        self.filled.put(None)
 
     def copy_s(self) -> float:
         """How long the copying took."""
@@ -68,11 +79,20 @@ class Stager:
     def __init__(self, device: Any) -> None:
         import torch
 
-        self._device = torch.device(device)
-        self.cuda = self._device.type == "cuda"
-        self._stream: Any = torch.cuda.Stream(self._device) if self.cuda else None
+        self.device = torch.device(device)
+        self.cuda = self.device.type == "cuda"
+        if self.cuda and self.device.index is None:
+            self.device = torch.device("cuda", torch.cuda.current_device())
+        self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
         self._image: Any = None
         self._views: dict[Any, list[Any]] = {}
+
+    def enter(self) -> None:
+        """In each thread: else it would make itself at home on the first GPU."""
+        import torch
+
+        if self.cuda:
+            torch.cuda.set_device(self.device)
 
     def prepare(self, layout: Layout, arena: Arena) -> None:
         """The framing goes into the arena, and that of small tensors onto the device."""
@@ -83,7 +103,7 @@ class Stager:
         self._image, self._views = None, {}
         first, last = layout.cpu_bytes, layout.small_bytes
         if self.cuda and last > first:
-            image = torch.empty(last - first, dtype=torch.uint8, device=self._device)
+            image = torch.empty(last - first, dtype=torch.uint8, device=self.device)
             image.copy_(arena.tensor[first:last])
             for entry in layout.entries:
                 if entry.part.small and entry.part.device == "cuda":
@@ -123,7 +143,7 @@ class Stager:
         if self.cuda:
             self._gather(sources)
             begin = torch.cuda.Event()
-            begin.record(torch.cuda.current_stream(self._device))
+            begin.record(torch.cuda.current_stream(self.device))
             now = [each for each in big if is_early(each[0])]
             rest = [each for each in big if not is_early(each[0])]
             if now or arena.ready.is_set():
@@ -145,8 +165,7 @@ class Stager:
         if later:
             threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
         else:
-            snapshot.copied_s = clock.monotonic()
-            snapshot.copied.set()
+            snapshot.finish_copies()
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
@@ -219,10 +238,8 @@ class Stager:
     def _later(
         self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
     ) -> None:
-        import torch
-
         try:
-            torch.cuda.set_device(self._device)
+            self.enter()
             if snapshot.started is None:
                 arena.ready.wait()
                 self._begin(snapshot, layout, arena, begin, [])
@@ -236,7 +253,7 @@ class Stager:
     def _wait_for(self, event: Any) -> None:
         import torch
 
-        torch.cuda.current_stream(self._device).wait_event(event)
+        torch.cuda.current_stream(self.device).wait_event(event)
 
     def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
         import torch
@@ -256,11 +273,12 @@ class Stager:
         try:
             for entry, each in parts:
                 _into(arena, entry, each)
+                if not self.cuda:
+                    snapshot.filled.put(entry.data + entry.part.bytes)
         except Exception as error:
             snapshot.trouble = f"a copy failed: {error}"
         finally:
-            snapshot.copied_s = clock.monotonic()
-            snapshot.copied.set()
+            snapshot.finish_copies()
 
 
 def _into(arena: Arena, entry: Entry, each: Any) -> None:
