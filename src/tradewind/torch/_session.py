@@ -21,7 +21,7 @@ from typing import Any
 from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch import fingerprint, restoring
-from tradewind.torch.agree import Agreement, Wish, own_gloo
+from tradewind.torch.agree import Agreement, Wish, asking, own_gloo
 from tradewind.torch.feed import Feed, OrderedFeed
 from tradewind.torch.notice import EXIT_CODE, GRACE_S, Notice
 from tradewind.torch.state import Parts
@@ -62,7 +62,7 @@ class Session:
         grace_s: float = GRACE_S,
         strict: bool = False,
     ) -> None:
-        from tradewind.torch.checkpoint import Checkpoints, Place, own_group
+        from tradewind.torch.checkpoint import Checkpoints, Place
 
         self._around = around = surroundings()
         more = dict(extra or {})
@@ -86,7 +86,7 @@ class Session:
             place,
             rank=around.rank,
             world=around.world,
-            group=own_group(),
+            group=asking(),
             keep=keep,
             device=self._parts.device,
             warn=self._warn,

@@ -92,11 +92,14 @@ class Teller:
 
 
 def held(values: dict[str, Any]) -> dict[str, Any]:
-    """Values as they are now: a tensor that may be written to again is copied on its device."""
-    return {
-        name: value.detach().clone() if hasattr(value, "detach") else value
-        for name, value in values.items()
-    }
+    """Values as they are now. What was computed stays as it is; a tensor that others may add to is
+    copied, on its device."""
+    made = {}
+    for name, value in values.items():
+        if hasattr(value, "detach"):
+            value = value.detach().clone() if value.grad_fn is None else value.detach()
+        made[name] = value
+    return made
 
 
 def _read(waiting: list[tuple[int, dict[str, Any]]]) -> list[dict[str, float]]:
