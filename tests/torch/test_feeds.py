@@ -24,10 +24,10 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from tradewind.errors import InvalidValue
-from tradewind.torch._session import feed_of
 from tradewind.torch.feed import Feed
-from tradewind.torch.streams import dumped, loaded
+from tradewind.torch.sources import feed_of
 from tradewind.torch.surroundings import Surroundings
+from tradewind.torch.trees import dumped, loaded
 
 
 class Noisy(Dataset[Any]):

@@ -22,13 +22,12 @@ from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch import fingerprint, restoring
 from tradewind.torch.agree import Agreement, Wish, asking, own_gloo
-from tradewind.torch.feed import Feed, OrderedFeed
 from tradewind.torch.notice import EXIT_CODE, GRACE_S, Notice
+from tradewind.torch.sources import feed_of
 from tradewind.torch.state import Parts
-from tradewind.torch.streams import PlainFeed, StatefulFeed, StreamFeed, dumped
-from tradewind.torch.surroundings import Cadence, Surroundings, surroundings
+from tradewind.torch.surroundings import Cadence, surroundings
 from tradewind.torch.telling import Background, Teller, held
-from tradewind.torch.trees import packed
+from tradewind.torch.trees import dumped, packed
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""
@@ -414,22 +413,3 @@ def _print(words: str) -> None:
     """Past Python's own buffers: signal handlers have something to say too."""
     with suppress(OSError):
         os.write(2, words.encode())
-
-
-def feed_of(data: Any, seed: int, around: Surroundings) -> Feed | None:
-    from torch.utils.data import DataLoader, IterableDataset
-
-    if data is None:
-        return None
-    if hasattr(data, "state_dict") and hasattr(data, "load_state_dict"):
-        return StatefulFeed(data)
-    if isinstance(data, DataLoader):
-        if isinstance(data.dataset, IterableDataset):
-            return StreamFeed(data, seed=seed, rank=around.rank)
-        return OrderedFeed(data, seed=seed, rank=around.rank, world=around.world)
-    if not hasattr(data, "__iter__") or hasattr(data, "__next__"):
-        raise InvalidValue(
-            f"data is a {type(data).__name__}, which cannot be iterated again from its beginning",
-            hint="give a torch.utils.data.DataLoader",
-        )
-    return PlainFeed(data)

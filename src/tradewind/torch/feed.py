@@ -4,7 +4,7 @@ What the loader says is kept: dataset, batch size, shuffling, samplers, workers,
 memory, drop_last. Only which samples come when, and to whom, is `order`'s. A batch counts as
 consumed when it is handed to the training; what workers have made ahead does not.
 
-`Feed` is what the session needs of any source of batches; the others are in streams.py.
+`Feed` is what the session needs of any source of batches; others: streams.py, loaders.py.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from tradewind.errors import InvalidValue
-from tradewind.torch import order, seeding
+from tradewind.torch import order, samples, seeding
 from tradewind.torch.order import Point, Span, Step, mixed
-from tradewind.torch.seeding import Collate, Piece, Seeded
+from tradewind.torch.samples import Collate, Piece, Seeded
 from tradewind.torch.workers import WorkerStart, shielded
 
 _DRAW = 4
@@ -128,7 +128,7 @@ class OrderedFeed:
         generator = _generator(mixed(self._seed, self._rank, _DRAW))
         with shielded():
             made = DataLoader(
-                Seeded(theirs.dataset, self._seed, plain=seeding.is_plain(theirs.dataset)),
+                Seeded(theirs.dataset, self._seed, plain=samples.is_plain(theirs.dataset)),
                 batch_sampler=_Pieces(self._pieces),
                 num_workers=workers,
                 collate_fn=Collate(theirs.collate_fn, one=theirs.batch_sampler is None),

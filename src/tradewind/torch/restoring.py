@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import buckets, powersgd, seeding, trees
 from tradewind.torch.order import mixed
 from tradewind.torch.state import Parts, bare, clean
-from tradewind.torch.streams import loaded
+from tradewind.torch.trees import loaded
 
 _RANK = 6
 

@@ -6,11 +6,11 @@ bytes. Putting it together again needs the tensors' shapes first, and those are 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.streams import dumped, loaded
 
 _MARK = "\0tensor"
 
@@ -75,3 +75,17 @@ def packed(tree: Any, whose: str) -> bytes:
             hint="give an object whose state_dict() has only those",
         ) from None
     return data
+
+
+def dumped(state: Any) -> bytes:
+    import torch
+
+    out = io.BytesIO()
+    torch.save(state, out)
+    return out.getvalue()
+
+
+def loaded(data: bytes) -> Any:
+    import torch
+
+    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")
