@@ -103,6 +103,7 @@ def all_of(made: Feed, last_epoch: int = 1, most: int = 1000) -> list[Any]:
             batches.append(made.next(None))
         except StopIteration:
             break
+    made.close()
     return batches
 
 
