@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
 
 from tests.torch.checkpoint.states import blank, manifests, same, shards, tensors
 from tradewind.errors import BadFile, InvalidValue, TradewindError
@@ -49,6 +50,7 @@ class Ranks:
         )
 
 
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 def test_plain_tensors_are_written_once_in_shares(tmp_path: Path) -> None:
     ranks = Ranks(tmp_path, 3)
     assert ranks.save(1, wait=True) == [True] * 3
@@ -57,6 +59,10 @@ def test_plain_tensors_are_written_once_in_shares(tmp_path: Path) -> None:
     total = sum(t.numel() * t.dtype.itemsize for t in tensors(1).values())
     assert total < sum(sizes) < total + 50_000
     assert max(sizes) - min(sizes) < total / 10
+
+    there = {name: torch.zeros(t.shape, dtype=t.dtype) for name, t in tensors(1).items()}
+    dcp.load(there, checkpoint_id=folder)
+    assert same(there, tensors(1))
 
     def read(each: Checkpoints) -> None:
         found = each.newest()

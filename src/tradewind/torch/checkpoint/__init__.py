@@ -43,8 +43,8 @@ from __future__ import annotations
 
 from tradewind.torch.checkpoint.checkpoints import Checkpoints, Restored
 from tradewind.torch.checkpoint.group import Group, own_group
+from tradewind.torch.checkpoint.job import Saved
 from tradewind.torch.checkpoint.place import Place
-from tradewind.torch.checkpoint.saver import Saved
 from tradewind.torch.checkpoint.shelf import Found
 
 __all__ = ["Checkpoints", "Found", "Group", "Place", "Restored", "Saved", "own_group"]

@@ -93,7 +93,7 @@ class Arena:
 
         if not at:
             torch.cuda.set_device(self._device)
-        code = int(torch.cuda.cudart().cudaHostRegister(self.address + at, CHUNK, 0))
+        code = int(torch.cuda.cudart().cudaHostRegister(self.address + at, CHUNK, 1))
         if code:
             self.trouble = f"cudaHostRegister failed with {code}"
             return False

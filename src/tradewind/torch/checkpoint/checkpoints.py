@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from tradewind.errors import BadFile, InvalidValue, SourceFailed, TradewindError
 from tradewind.torch.checkpoint import files, shelf
 from tradewind.torch.checkpoint.group import Group, group_of
+from tradewind.torch.checkpoint.job import Saved
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.read import Reader
-from tradewind.torch.checkpoint.saver import SPARE_S, Saved, Saver
+from tradewind.torch.checkpoint.saver import SPARE_S, Saver
 from tradewind.torch.checkpoint.shelf import Found
 
 

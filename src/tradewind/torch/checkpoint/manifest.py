@@ -71,6 +71,8 @@ def decode(data: bytes, key: str) -> Manifest:
             name: (int(each["bytes"]), tuple(each["crc32"]))
             for name, each in words["files"].items()
         }
+        if any(".." in name.split("/") for name in (words["folder"], *files)):
+            raise BadFile(f"{key} is damaged: it names files outside of its folder")
         return Manifest(words["step"], words["leg"], words["world"], words["folder"], files)
     except (KeyError, TypeError):
         raise BadFile(f"{key} is damaged: it is no manifest of a checkpoint") from None

@@ -27,8 +27,13 @@ checksum = zlib.crc32  # lets other threads run; a gigabyte takes a third of a s
 
 
 def threads() -> int:
-    """More than processors, where those are few: while one waits for the disk, one checks."""
-    return max(4, min(16, os.cpu_count() or 4))
+    """More than processors, where those are few: while one waits for the disk, one checks. The
+    ranks of a machine share it."""
+    ranks = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(
+        4,
+        min(16, (os.cpu_count() or 4) // (int(ranks) if ranks.isdecimal() and ranks != "0" else 1)),
+    )
 
 
 class PieceFile:

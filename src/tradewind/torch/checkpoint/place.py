@@ -36,6 +36,7 @@ class Place:
         resume: str | None = None,
     ) -> None:
         from tradewind import store as stores
+        from tradewind.store.base import Pieced
 
         if folder is None and store is None:
             raise InvalidValue("a place for checkpoints needs a folder or a store")
@@ -48,6 +49,8 @@ class Place:
         self.checkpoints, self.shards = f"{prefix}checkpoints/", f"{prefix}shards/"
         parts = urlsplit(store.url)
         self.remote = parts.scheme != "file"
+        if self.remote and not isinstance(store, Pieced):
+            raise InvalidValue(f"{store.url} is not for large objects, as checkpoints are")
         if not self.remote:
             folder = unquote(parts.path)
         self.files = Path(folder).absolute() / self.shards if folder is not None else None
@@ -75,6 +78,11 @@ class Place:
     def name(self, step: int, life: str) -> str:
         """Of the folder of shards, below `shards` and below `files`."""
         return f"{self.leg:06d}/{step:020d}-{life}"
+
+    def folder(self, name: str) -> Path | None:
+        """Where plain PyTorch can read it; None if that is in a bucket: here are only the files
+        that this machine's ranks wrote."""
+        return self.files / name if self.files is not None and not self.remote else None
 
     def least(self, keep: int) -> int:
         """How many are kept. In a run two at least: while a leg is being replaced, the next may

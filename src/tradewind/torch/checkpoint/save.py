@@ -15,9 +15,9 @@ from tradewind.errors import SourceFailed, TradewindError
 from tradewind.torch.checkpoint.layout import Entry, Layout, Part, place
 from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum, threads
 from tradewind.torch.checkpoint.place import Place
-from tradewind.torch.checkpoint.stage import Snapshot
+from tradewind.torch.checkpoint.snapshot import Snapshot
 
-_WRITERS = min(8, threads())
+_WRITERS = 8  # more do not make a disk faster
 
 
 class Image:
@@ -88,7 +88,7 @@ class Save:
 
         self._await(self._start(self._open), left_s(), str(self._place.files))
         sender = self._start(self._upload) if remote else None
-        team = Team(lambda task: self._piece(*task), _WRITERS)
+        team = Team(lambda task: self._piece(*task), min(_WRITERS, threads()))
         for piece in self._image.pieces(self._snapshot):
             team.put(piece)
             self._offer(piece)

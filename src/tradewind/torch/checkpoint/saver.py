@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tradewind import clock
@@ -15,10 +13,11 @@ from tradewind.torch.checkpoint import shelf
 from tradewind.torch.checkpoint.arena import Arena
 from tradewind.torch.checkpoint.commit import Commit
 from tradewind.torch.checkpoint.group import Group
+from tradewind.torch.checkpoint.job import Job, Saved
 from tradewind.torch.checkpoint.layout import Layout, lay_out, signature
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.save import Image, Save
-from tradewind.torch.checkpoint.stage import Snapshot, Stager
+from tradewind.torch.checkpoint.stage import Stager
 
 _WORD_S = 120.0  # for rank 0 to say something that takes it no time
 SPARE_S = 30.0  # a verdict comes this much later than the last rank's time is over
@@ -27,40 +26,6 @@ _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
 _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A checkpoint of ours that is durable."""
-
-    step: int
-    key: str
-    folder: Path | None
-    bytes: int
-    """Of this rank."""
-    stage_s: float
-    write_s: float
-    total_s: float
-    """From `save` until all ranks had agreed that it exists."""
-
-
-class Job:
-    """A save under way."""
-
-    def __init__(self, number: int, step: int, limit_s: float, *, hurry: bool) -> None:
-        self.number, self.step, self.limit_s, self.hurry = number, step, limit_s, hurry
-        self.begun_s = clock.monotonic()
-        self.snapshot: Snapshot
-        self.image: Image
-        self.free = threading.Event()
-        """The arena may be used for another."""
-        self.over = threading.Event()
-        """It exists, or never will."""
-        self.cleared = threading.Event()
-        """What it replaces is removed."""
-
-    def left_s(self) -> float:
-        return max(0.0, self.begun_s + self.limit_s - clock.monotonic())
 
 
 class Saver:
@@ -250,7 +215,7 @@ class Saver:
         self.durable = Saved(
             step=job.step,
             key=self._place.manifest(job.step),
-            folder=self._place.files / name if self._place.files else None,
+            folder=self._place.folder(name),
             bytes=job.image.size,
             stage_s=copy_s,
             write_s=save.write_s,

@@ -24,7 +24,7 @@ class Found:
     key: str
     manifest: Manifest
     folder: Path | None
-    """Where it is on this machine, for plain PyTorch to read; None for a bucket without one."""
+    """Where plain PyTorch can read it; None if it is in a bucket."""
 
     @property
     def name(self) -> str:
@@ -48,8 +48,7 @@ class Found:
 def open_key(place: Place, key: str) -> Found:
     """Raises BadFile, NotFound, or InvalidValue if it is too new for us."""
     manifest = decode(place.store.get(key), key)
-    folder = place.files / manifest.name if place.files is not None else None
-    return Found(key, manifest, folder)
+    return Found(key, manifest, place.folder(manifest.name))
 
 
 def keys(place: Place) -> list[str]:
