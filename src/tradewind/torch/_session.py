@@ -23,11 +23,11 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import fingerprint, restoring
 from tradewind.torch.agree import Agreement, Wish, asking, own_gloo
 from tradewind.torch.notice import EXIT_CODE, GRACE_S, Notice
+from tradewind.torch.saving import Saver
 from tradewind.torch.sources import feed_of
 from tradewind.torch.state import Parts
 from tradewind.torch.surroundings import Cadence, surroundings
 from tradewind.torch.telling import Background, Teller, held
-from tradewind.torch.trees import dumped, packed
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""
@@ -102,16 +102,18 @@ class Session:
         self.resumed = False
         """Whether it goes on from a checkpoint."""
         self._back: restoring.Back | None = None
-        self._saved_step = 0
         self._save_by_time = self._save_by_count = self._stopping = False
         self._postponed = self._unstepped = self._since = 0
         self._iterating = self._closed = False
         facts = self._feed.facts() if self._feed is not None else {}
-        self._made_with = fingerprint.fingerprint(config, facts)
-        self._restore(strict=strict)
+        made_with = fingerprint.fingerprint(config, facts)
+        self._saver = Saver(
+            self._checkpoints, self._parts, self._feed, around, made_with, self._warn
+        )
+        self._restore(made_with, strict=strict)
         self._this_epoch = self.epoch
         self._last_epoch: int | None = None
-        self._check()
+        self._saver.check()
         self._looked_s = clock.monotonic()
         self._watch(grace_s)
 
@@ -127,12 +129,12 @@ class Session:
             torch.distributed.broadcast(word, src=0, group=self._gloo)
         return int(word.item())
 
-    def _restore(self, *, strict: bool) -> None:
+    def _restore(self, made_with: dict[str, Any], *, strict: bool) -> None:
         back = restoring.restore(self._checkpoints, self._parts)
         if back is None:
             return
         shared = back.shared
-        self.step_number = self._saved_step = back.step
+        self.step_number = self._saver.step = back.step
         self._seed = int(shared["seed"])
         self.resumed = True
         said = list(back.said)
@@ -141,7 +143,7 @@ class Session:
             said += self._feed.restore(shared["feed"] or {}, mine)
         for words in said:
             self._warn_once(words)
-        changed = fingerprint.differences(shared["made_with"], self._made_with)
+        changed = fingerprint.differences(shared["made_with"], made_with)
         if changed and strict:
             raise InvalidValue(
                 f"since the checkpoint of step {back.step}: {'; '.join(changed)}",
@@ -154,13 +156,6 @@ class Session:
         self._teller.resumed(back.step)
         ranks = "" if back.world == self._around.world else f", then of {back.world} ranks"
         self._say(f"goes on from step {back.step} ({back.key}{ranks})")
-
-    def _check(self) -> None:
-        """What cannot be saved is found out now, and not when the first save is due."""
-        captured = self._parts.captured(gradients=False)
-        packed(captured.shared, "the optimizer, the scheduler or an extra")
-        packed(captured.mine, "this rank")
-        self._checkpoints.prepare(captured.tensors, captured.own)
 
     def _watch(self, grace_s: float) -> None:
         for optimizer in self._parts.optimizers.values():
@@ -286,48 +281,16 @@ class Session:
             return
         self._save_by_time = self._save_by_count = False
         self._postponed = 0
-        if self._save():
+        if self._saver.save(self.step_number, self._seed):
             self._cadence.saved()
         else:
             self._cadence.refused()
 
-    def _save(self, *, wait: bool = False, deadline_s: float | None = None) -> bool:
-        if self._parts.gradients.hidden():
-            self._warn(
-                f"step {self.step_number} is not saved: fully_shard holds gradients that are not"
-                " reduced yet, and they cannot be saved"
-            )
-            return False
-        captured = self._parts.captured()
-        feed = self._feed
-        shared = {
-            **captured.shared,
-            "step": self.step_number,
-            "seed": self._seed,
-            "feed": feed.shared() if feed is not None else None,
-            "made_with": self._made_with,
-        }
-        mine = {**captured.mine, "feed": feed.mine() if feed is not None else {}}
-        begun = self._checkpoints.save(
-            self.step_number,
-            captured.tensors,
-            captured.own,
-            dumped(shared) if self._around.rank == 0 else b"",
-            dumped(mine),
-            wait=wait,
-            deadline_s=deadline_s,
-        )
-        if begun:
-            self._saved_step = self.step_number
-            if captured.soon:
-                self._checkpoints.gate()
-        return begun
-
     def _leave(self) -> None:
         """The machine goes: saves what can be saved in time, and ends the process."""
         left_s = self._notice.left_s() - _SPARE_S
-        if self._saved_step < self.step_number and self._checkpoints.would_take_s() < left_s:
-            self._save(wait=True, deadline_s=left_s)
+        if self._saver.step < self.step_number and self._checkpoints.would_take_s() < left_s:
+            self._saver.save(self.step_number, self._seed, wait=True, deadline_s=left_s)
         else:
             self._checkpoints.finish(max(left_s, 0.0))
         self._told_saved()
@@ -338,8 +301,8 @@ class Session:
 
     def _save_last(self) -> None:
         """What was reached, before a loop's end is told to the script."""
-        if self._saved_step < self.step_number:
-            self._save(wait=True)
+        if self._saver.step < self.step_number:
+            self._saver.save(self.step_number, self._seed, wait=True)
         else:
             self._checkpoints.finish(_LAST_S)
         self._told_saved()
