@@ -66,23 +66,24 @@ def test_sigterm_to_torchrun_saves_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_is_killed_under_torchrun(tmp_path: Path) -> None:
-    """torchrun starts all of them again by itself."""
+    """torchrun ends the others, and is started again."""
+    import torch
+
     script = str(ROOT / "tests" / "torch" / "train.py")
     options = ("--kind", "fsdp", "--every-steps", "10", "--steps", "60")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()
     alone = torchrun(whole, script, str(whole), *options)
-    run = torchrun(broken, "--max-restarts", "2", script, str(broken), *options, "--step-s", "0.05")
+    run = torchrun(broken, script, str(broken), *options, "--step-s", "0.05")
     saved = broken / "checkpoints" / "checkpoints"
     eventually(lambda: list(saved.glob("*/*.json")), within_s=120)
     ranks = sorted((broken / "seen").iterdir())
     os.kill(int(random.Random(1).choice(ranks).name.split("-")[1]), signal.SIGKILL)
-    assert run.wait(180) == 0, (broken / "log").read_text()
+    assert run.wait(60) != 0
+    assert torchrun(broken, script, str(broken), *options).wait(180) == 0
     assert "goes on from step" in (broken / "log").read_text()
     assert alone.wait(180) == 0
-    import torch
-
     first, second = (torch.load(folder / "weights.pt") for folder in (whole, broken))
     assert all(torch.equal(first[name], second[name]) for name in first)
 
