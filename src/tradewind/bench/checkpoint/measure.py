@@ -1,8 +1,8 @@
 """Each way in turn: trains, saves while it trains, and compares what was saved with what was.
 
 The stall of a save is how much longer the steps took, from the one that it began in to the one in
-which it was durable, than as many undisturbed ones. `first` is the first save, `steady` the median
-of the others.
+which it was durable, than as many undisturbed ones right before. `first` is the first save,
+`steady` the median of the others; `copying` counts the first four steps only.
 """
 
 from __future__ import annotations
@@ -102,13 +102,15 @@ def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float])
         meanwhile.append(trainer.step(way.gate))
     trainer.wait()
     slowed_s = sum(trainer.seconds(step) - base for step in meanwhile)
-    stalls, worst, durable, kept = [], [], [], {}
+    stalls, copying, worst, durable, kept = [], [], [], [], {}
     for number in range(saves):
+        base = _base(trainer)  # anew: what a clock drifts by would count once for each step
         last = number == saves - 1
         if last:  # cloned on the device, in order, before the save begins
             kept = {key: tensor.detach().clone() for key, tensor in trainer.tensors().items()}
         taken, durable_s = _save(trainer, way, number)
         stalls.append(max(0.0, sum(taken) - base * len(taken)))
+        copying.append(max(0.0, sum(taken[:_LEAST]) - base * _LEAST))
         worst.append(max(taken) - base)
         durable.append(durable_s)
     found = {
@@ -117,6 +119,7 @@ def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float])
         "prepare_slowed_s": max(0.0, slowed_s),
         "first_stall_s": stalls[0],
         "steady_stall_s": median(stalls[1:]) if saves > 1 else None,
+        "steady_copying_s": median(copying[1:]) if saves > 1 else None,
         "worst_step_s": max(worst[1:] or worst),
         "durable_s": median(durable),
     }
@@ -139,7 +142,7 @@ def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float])
 
 def _base(trainer: Trainer) -> float:
     """An undisturbed step."""
-    steps = [trainer.step(lambda: None) for _ in range(8)]
+    steps = [trainer.step(lambda: None) for _ in range(9)]
     trainer.wait()
     return median(trainer.seconds(step) for step in steps[2:])
 

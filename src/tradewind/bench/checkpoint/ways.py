@@ -190,7 +190,7 @@ def _fill(tensors: Tensors, loaded: Tensors) -> None:
 
 WAYS: dict[str, tuple[Callable[[Path, Any], Way], str, int]] = {
     # name → how it is made, what it is, and how many saves
-    "ours": (Ours, "tradewind", 4),
+    "ours": (Ours, "tradewind", 3),
     "dcp-pinned": (DcpPinned, "DCP async_save, pinned stager", 2),
     "dcp-async": (DcpAsync, "DCP async_save", 2),
     "dcp": (DcpSave, "DCP save", 1),

@@ -70,8 +70,10 @@ class Checkpoints:
 
     def prepare(self, tensors: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> None:
         """Makes ready the memory for what will be saved, by a thread: then the first save costs
-        no more than the others. May be called as soon as the tensors exist."""
-        self._saver.settle(tensors, own or {})
+        no more than the others. May be called as soon as the tensors exist; while a save is under
+        way it does nothing, as that one needs the memory."""
+        if not self._saver.busy(0.0):
+            self._saver.settle(tensors, own or {})
 
     def ready(self) -> bool:
         """Whether that is done."""

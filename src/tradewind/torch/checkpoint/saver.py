@@ -183,6 +183,7 @@ class Saver:
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
             trouble = f"rank {self._rank}: {getattr(error, 'message', None) or error}"
+            job.snapshot.settle()
             if save.stuck(_STUCK_S):
                 self._stuck.append(save)
         job.free.set()

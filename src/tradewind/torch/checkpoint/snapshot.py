@@ -46,6 +46,12 @@ class Snapshot:
         self.held.clear()  # the tensors may go
         yield self.size
 
+    def settle(self) -> None:
+        """Waits until nothing copies into the arena out of turn any more, for a save that failed
+        before it was all there: what a device still copies comes before the next in its stream."""
+        self.issued.wait()
+        self.copied.wait()
+
     def finish_copies(self) -> None:
         self.copied_s = clock.monotonic()
         self.copied.set()
