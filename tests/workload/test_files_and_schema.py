@@ -37,6 +37,7 @@ def test_there_are_the_examples_that_were_meant() -> None:
         "own-4090s",
         "pretrain-1.3b",
         "resnet50-imagenet",
+        "tiny-gpt",
     ]
 
 

@@ -1,0 +1,258 @@
+"""The user's loader, iterated by an order of ours that does not depend on the number of ranks.
+
+What the loader says is kept: dataset, batch size, shuffling, samplers, workers, collate_fn, pinned
+memory, drop_last. Only which samples come when, and to whom, is `order`'s. A batch counts as
+consumed when it is handed to the training; what workers have made ahead does not.
+
+`Feed` is what the session needs of any source of batches; others: streams.py, loaders.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+from tradewind.errors import InvalidValue
+from tradewind.torch import order, samples, seeding
+from tradewind.torch.order import Point, Span, Step, mixed
+from tradewind.torch.samples import Collate, Piece, Seeded
+from tradewind.torch.workers import WorkerStart, shielded
+
+_DRAW = 4
+
+
+class Feed(Protocol):
+    def open(self, last_epoch: int | None) -> None:
+        """Before the first batch: after it, making batches draws no random number of ours."""
+
+    def next(self, within: int | None) -> Any:
+        """The next batch, which counts as consumed from now on; StopIteration after the last, and
+        where it is of an epoch after `within`."""
+
+    @property
+    def epoch(self) -> int: ...
+
+    def shared(self) -> dict[str, Any]:
+        """How far it is: what all ranks know."""
+
+    def mine(self) -> dict[str, Any]:
+        """And what only this one knows."""
+
+    def restore(self, shared: dict[str, Any], mine: dict[str, Any] | None) -> list[str]:
+        """Goes on from there, on this number of ranks; what could not be had, in words."""
+
+    def facts(self) -> dict[str, Any]:
+        """What should be the same when it is continued."""
+
+    def close(self) -> None: ...
+
+
+class OrderedFeed:
+    """A loader of a map-style dataset."""
+
+    def __init__(self, loader: Any, *, seed: int, rank: int, world: int) -> None:
+        self._loader, self._seed = loader, seed
+        self._rank, self._world = rank, world
+        sampler = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+        self._batches: Any = None  # a sampler of whole batches, which are the unit then
+        self._sampler: Any = sampler
+        self._batch = 1
+        if _is(sampler, "BatchSampler"):
+            self._sampler, self._batch = sampler.sampler, int(sampler.batch_size)
+        elif loader.batch_sampler is not None:
+            self._batches = sampler
+        # A sampler that knows its rank draws for this rank alone.
+        self._alone = _is_ranked(self._sampler) and not _is(self._sampler, "DistributedSampler")
+        self._drop_last = bool(getattr(sampler, "drop_last", False)) and self._batches is None
+        self._order_of = _order(self._sampler, loader.dataset, seed)
+        self._known: dict[int, Any] = {}
+        self._point = Point()
+        self._last_epoch: int | None = None
+        self._opened: Iterator[Any] | None = None
+        if not self._size(0):
+            raise InvalidValue("the dataset has no samples")
+
+    # -- the order ---------------------------------------------------------------------------------
+
+    def _order(self, epoch: int) -> Any:
+        if epoch not in self._known:
+            self._known = {e: o for e, o in self._known.items() if e >= epoch - 1}
+            self._known[epoch] = self._order_of(epoch)
+        return self._known[epoch]
+
+    def _size(self, epoch: int) -> int:
+        return len(self._order(epoch))
+
+    def _shares(self) -> tuple[int, int]:
+        return (0, 1) if self._alone else (self._rank, self._world)
+
+    def _all_steps(self, point: Point) -> Iterator[Step]:
+        _, world = self._shares()
+        return order.steps(
+            point,
+            self._size,
+            world,
+            self._batch,
+            drop_last=self._drop_last,
+            single=self._batches is not None,
+            last_epoch=self._last_epoch,
+        )
+
+    def _pieces(self) -> Iterator[Piece]:
+        """What the loader's workers are told to make, ahead of what is consumed."""
+        rank, world = self._shares()
+        for step in self._all_steps(self._point):
+            spans = step.of(rank, world)
+            indices = [each for span in spans for each in self._drawn(span)]
+            if self._batches is not None:
+                (indices,) = indices
+                first = spans[0].start << 20  # apart from those of every other batch
+                spans = (Span(spans[0].epoch, first, first + len(indices)),)
+            yield Piece(spans, indices)
+
+    def _drawn(self, span: Span) -> list[Any]:
+        drawn = self._order(span.epoch)[span.start : span.stop]
+        return drawn.tolist() if hasattr(drawn, "tolist") else list(drawn)
+
+    # -- what the session needs --------------------------------------------------------------------
+
+    def open(self, last_epoch: int | None) -> None:
+        from torch.utils.data import DataLoader
+
+        if self._opened is not None and self._last_epoch == last_epoch:
+            return
+        self.close()
+        self._last_epoch = last_epoch
+        self._check()
+        theirs, workers = self._loader, self._loader.num_workers
+        generator = _generator(mixed(self._seed, self._rank, _DRAW))
+        with shielded():
+            made = DataLoader(
+                Seeded(theirs.dataset, self._seed, plain=samples.is_plain(theirs.dataset)),
+                batch_sampler=_Pieces(self._pieces),
+                num_workers=workers,
+                collate_fn=Collate(theirs.collate_fn, one=theirs.batch_sampler is None),
+                pin_memory=theirs.pin_memory,
+                timeout=theirs.timeout,
+                worker_init_fn=WorkerStart(theirs.worker_init_fn),
+                multiprocessing_context=theirs.multiprocessing_context,
+                generator=generator,
+                prefetch_factor=theirs.prefetch_factor if workers else None,
+            )
+            self._opened = iter(made)
+
+    def _check(self) -> None:
+        _, world = self._shares()
+        size = self._size(self._point.epoch)
+        least = world * (self._batch if self._drop_last else 1)
+        if size < least:
+            what = "batches" if self._batches is not None else "samples"
+            raise InvalidValue(
+                f"the data has {size} {what} an epoch, and a step needs {least}",
+                hint="use fewer processes, smaller batches or more data",
+            )
+
+    def next(self, within: int | None) -> Any:
+        assert self._opened is not None
+        step = next(self._all_steps(self._point), None)
+        if step is None or (within is not None and step.epoch > within):
+            raise StopIteration
+        batch = next(self._opened)
+        self._point = step.after
+        return batch
+
+    @property
+    def epoch(self) -> int:
+        return self._point.epoch
+
+    def shared(self) -> dict[str, Any]:
+        unit = "batches" if self._batches is not None else "samples"
+        return {
+            "kind": "ordered",
+            "epoch": self._point.epoch,
+            "position": self._point.position,
+            "seed": self._seed,
+            "unit": unit,
+            "ranks": self._world if self._alone else 0,
+        }
+
+    def mine(self) -> dict[str, Any]:
+        return {}
+
+    def restore(self, shared: dict[str, Any], mine: dict[str, Any] | None) -> list[str]:
+        if shared.get("kind") != "ordered" or shared.get("unit") != self.shared()["unit"]:
+            return ["the data comes in another way than at the checkpoint: it begins anew"]
+        said = []
+        position = int(shared["position"])
+        if self._alone and shared["ranks"] not in (0, self._world):
+            position = position * int(shared["ranks"]) // self._world
+            said.append(
+                f"the sampler draws for each rank alone, and there were {shared['ranks']} ranks:"
+                " some samples of this epoch may come twice or not at all"
+            )
+        self._point = Point(int(shared["epoch"]), position)
+        self._seed = int(shared["seed"])
+        self._order_of = _order(self._sampler, self._loader.dataset, self._seed)
+        self._known = {}
+        return said
+
+    def facts(self) -> dict[str, Any]:
+        unit = self.shared()["unit"]
+        return {f"{unit} in an epoch": self._size(0), "samples in a batch": self._batch}
+
+    def close(self) -> None:
+        self._opened = None  # which ends its workers
+
+
+class _Pieces:
+    """Looks like a sampler of batches to PyTorch's loader."""
+
+    def __init__(self, make: Callable[[], Iterator[Piece]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[Piece]:
+        return self._make()
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError("the order stays in the training process")
+
+
+def _order(sampler: Any, dataset: Any, seed: int) -> Callable[[int], Any]:
+    """From the number of an epoch to its order, or to its batches."""
+    if _is(sampler, "SequentialSampler"):
+        return lambda _: range(len(dataset))
+    if _is(sampler, "DistributedSampler"):
+        if not sampler.shuffle:
+            return lambda _: range(len(dataset))
+        return lambda epoch: order.permutation(len(dataset), seed, epoch)
+    if _is(sampler, "RandomSampler") and not sampler.replacement and sampler._num_samples is None:
+        return lambda epoch: order.permutation(len(dataset), seed, epoch)
+    return lambda epoch: _listed(sampler, seed, epoch)
+
+
+def _listed(sampler: Any, seed: int, epoch: int) -> list[Any]:
+    """What a sampler of the user's own draws for an epoch, of numbers that depend on that alone."""
+    with seeding.aside():
+        if callable(tell := getattr(sampler, "set_epoch", None)):
+            tell(epoch)
+        seeding.begin(mixed(seed, epoch, _DRAW), seeding.generators(sampler))
+        return list(sampler)
+
+
+def _is(sampler: Any, name: str) -> bool:
+    """Exactly PyTorch's own: a subclass may draw as it likes."""
+    from torch.utils import data
+    from torch.utils.data import distributed
+
+    known = getattr(data, name, None) or getattr(distributed, name)
+    return type(sampler) is known
+
+
+def _is_ranked(sampler: Any) -> bool:
+    return hasattr(sampler, "num_replicas") and hasattr(sampler, "rank")
+
+
+def _generator(seed: int) -> Any:
+    import torch
+
+    return torch.Generator().manual_seed(seed)

@@ -1,0 +1,80 @@
+"""Gradients that are only partly accumulated: state that a checkpoint between two optimizer steps
+must have. They are each rank's own, since ranks add them up only in the last backward pass.
+
+After its step an optimizer has no more use for them. Many scripts clear them only before the next
+backward pass; such left-overs are told apart by not having been written to since, and are not kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Gradients:
+    def __init__(self, names: dict[Any, str], modules: dict[str, Any]) -> None:
+        self._names, self._modules = names, modules
+        self._used: dict[Any, tuple[int, int]] = {}
+
+    def used(self, optimizer: Any) -> None:
+        """It has made a step, of these."""
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    self._used[parameter] = _mark(parameter.grad)
+
+    def partial(self) -> dict[str, Any]:
+        """By parameter's name; of a DTensor what this rank holds."""
+        found = {}
+        for parameter, name in self._names.items():
+            grad = parameter.grad
+            if grad is not None and self._used.get(parameter) != _mark(grad):
+                found[name] = _local(grad.detach())
+        return found
+
+    def any(self) -> bool:
+        return any(
+            parameter.grad is not None and self._used.get(parameter) != _mark(parameter.grad)
+            for parameter in self._names
+        )
+
+    def hidden(self) -> bool:
+        """Whether fully_shard keeps some unsharded, between backward passes that do not
+        synchronize: those cannot be saved, and a checkpoint has to wait."""
+        for module in self._modules.values():
+            for each in module.modules():
+                state = each._get_fsdp_state() if hasattr(each, "_get_fsdp_state") else None
+                for group in _groups(state):
+                    for parameter in group.fsdp_params:
+                        if getattr(parameter, "unsharded_accumulated_grad", None) is not None:
+                            return True
+                        unsharded = getattr(parameter, "_unsharded_param", None)
+                        if unsharded is not None and unsharded.grad is not None:
+                            return True
+        return False
+
+    def restore(self, own: dict[str, Any]) -> None:
+        import torch
+
+        for parameter, name in self._names.items():
+            saved = own.get(f"grad.{name}")
+            if saved is None:
+                parameter.grad = None
+                continue
+            grad = torch.empty_like(parameter, requires_grad=False)
+            _local(grad).copy_(saved)
+            parameter.grad = grad
+
+
+def _groups(state: Any) -> list[Any]:
+    one = getattr(state, "_fsdp_param_group", None)
+    return list(getattr(state, "_fsdp_param_groups", None) or ([one] if one is not None else []))
+
+
+def _local(tensor: Any) -> Any:
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
+def _mark(grad: Any) -> tuple[int, int]:
+    """Changes when it is written to, or is another one."""
+    held = _local(grad)
+    return held.data_ptr(), held._version

@@ -1,0 +1,177 @@
+"""A checkpoint back into what the script gave: the other way of state.py.
+
+What was saved is asked first, without tensors; then there is a place for each of them, in the model
+that exists and in optimizers that have made no step yet, and they are read straight there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from tradewind.errors import InvalidValue
+from tradewind.torch import buckets, powersgd, seeding, trees
+from tradewind.torch.order import mixed
+from tradewind.torch.state import Parts, bare, clean
+from tradewind.torch.trees import loaded
+
+_RANK = 6
+
+
+class Back(Struct):
+    """What a checkpoint said, besides what is in its place again already."""
+
+    step: int
+    key: str
+    world: int
+    shared: dict[str, Any]
+    mine: dict[str, Any] | None
+    said: list[str]
+
+
+def restore(checkpoints: Any, parts: Parts) -> Back | None:
+    """The newest checkpoint that is whole; None where there is none."""
+    import torch
+
+    found = checkpoints.newest()
+    while found is not None:
+        first = checkpoints.read(found, {})
+        rest = loaded(first.shared)
+        _check(parts, rest["state"], first.found.key)
+        for key, order in rest["state"]["arrival"].items():
+            if key in parts.modules and buckets.rebuilds(parts.modules[key]):
+                buckets.warm(parts.modules[key], parts.names, order)
+        places = _places(parts, rest["state"])
+        with torch.no_grad():
+            got = checkpoints.read(first.found, places)
+        if got.found.key == first.found.key:
+            return _put(parts, rest, places, got)
+        found = got.found  # the first was damaged, and another one may have other tensors
+    return None
+
+
+def _check(parts: Parts, state: dict[str, Any], key: str) -> None:
+    for kind, have in (
+        ("models", parts.modules),
+        ("optimizers", parts.optimizers),
+        ("others", parts.others),
+    ):
+        for name in have:
+            if name not in state[kind]:
+                raise InvalidValue(
+                    f"the checkpoint {key} has no {name}; it has"
+                    f" {', '.join(sorted(state[kind])) or 'none'}",
+                    hint="use another folder to begin anew",
+                )
+
+
+def _places(parts: Parts, state: dict[str, Any]) -> dict[str, Any]:
+    """A tensor for each that is to be read."""
+    import torch
+
+    places: dict[str, Any] = {}
+    for key, module in parts.modules.items():
+        for name, value in bare(module).state_dict(keep_vars=True).items():
+            if isinstance(value, torch.Tensor):
+                places[f"{key}.{clean(name)}"] = value.detach()
+    named = {name: parameter for parameter, name in parts.names.items()}
+
+    def like(parameter: Any) -> Any:
+        def make(name: str, dtype: Any, shape: list[int], cpu: bool, sharded: bool) -> Any:
+            if parameter is not None and list(parameter.shape) == shape and not cpu_only(cpu):
+                return torch.empty_like(parameter, dtype=dtype, requires_grad=False)
+            if sharded and hasattr(parameter, "placements"):
+                from torch.distributed.tensor import zeros
+
+                mesh, spread = parameter.device_mesh, parameter.placements
+                return zeros(shape, dtype=dtype, device_mesh=mesh, placements=spread)
+            return torch.empty(shape, dtype=dtype, device="cpu" if cpu else parts.device)
+
+        def cpu_only(cpu: bool) -> bool:
+            return cpu and parameter.device.type != "cpu"
+
+        return make
+
+    for key in parts.optimizers:
+        saved = state["optimizers"][key]
+        for name, values in saved["state"].items():
+            places |= trees.empty(values, like(named.get(name)))
+        places |= trees.empty([_without(g) for g in saved["groups"]], like(None))
+        places |= {n: p.detach() for n, p in parts._loose(key).items()}
+    for key in parts.others:
+        places |= trees.empty(state["others"][key], like(None))
+    return places
+
+
+def _without(group: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
+
+
+def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -> Back:
+    import torch
+
+    state, said = rest["state"], []
+    mine = loaded(got.mine) if got.mine is not None else None
+    own = got.own
+    with torch.no_grad():
+        for name, tensor in own.items():
+            if name.startswith("rank.") and name.removeprefix("rank.") in places:
+                places[name.removeprefix("rank.")].copy_(tensor)
+    for key, module in parts.modules.items():
+        if besides := state["models"][key]:
+            bare(module).load_state_dict(besides, strict=False)
+    for key, optimizer in parts.optimizers.items():
+        _optimizer(parts, optimizer, state["optimizers"][key], places)
+    others = state["others"]
+    if mine is not None:
+        others = {**others, **mine["state"]["others"]}
+    for key, other in parts.others.items():
+        other.load_state_dict(trees.together(others[key], places))
+    parts.gradients.restore(own)
+    if state["gradients"] and mine is None:
+        said.append(
+            "the number of ranks has changed in the middle of accumulating gradients: those so far"
+            " are left out of the next optimizer step"
+        )
+    for key, power in parts.powersgd.items():
+        if mine is None:
+            said.append(f"the number of ranks has changed: {key} begins without its error feedback")
+        elif key in mine["state"]["powersgd"]:
+            kept = {name: tensor.to(parts.device) for name, tensor in own.items() if key in name}
+            powersgd.restored(power, key, mine["state"]["powersgd"][key], kept)
+    parts.arrival.known(state["arrival"])
+    found = got.found
+    return Back(found.step, found.key, found.world, rest, mine, said)
+
+
+def _optimizer(
+    parts: Parts, optimizer: Any, saved: dict[str, Any], tensors: dict[str, Any]
+) -> None:
+    import torch
+
+    named = {name: parameter for parameter, name in parts.names.items()}
+    groups = saved["groups"]
+    names = [[parts.names[p] for p in group["params"]] for group in optimizer.param_groups]
+    if names != [group["params"] for group in groups]:
+        raise InvalidValue(
+            "the optimizer has other parameters, or other groups of them, than at the checkpoint",
+            hint="use another folder to begin anew",
+        )
+    for group, kept in zip(optimizer.param_groups, groups, strict=True):
+        for name, value in trees.together(_without(kept), tensors).items():
+            if isinstance(group.get(name), torch.Tensor) and isinstance(value, torch.Tensor):
+                group[name].copy_(value)
+            else:
+                group[name] = value
+    optimizer.state.clear()
+    for name, values in saved["state"].items():
+        optimizer.state[named[name]] = trees.together(values, tensors)
+
+
+def numbers(back: Back, seed: int, rank: int) -> None:
+    """The random generators of this rank, as they were; a new rank's follow from the seed."""
+    if back.mine is not None:
+        seeding.restored(back.mine["state"]["rng"])
+    else:
+        seeding.begun(mixed(seed, back.step, rank, _RANK))

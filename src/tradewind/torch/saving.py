@@ -1,0 +1,70 @@
+"""One checkpoint of a session: what goes into it, and when it may be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tradewind.torch.feed import Feed
+from tradewind.torch.state import Parts
+from tradewind.torch.surroundings import Surroundings
+from tradewind.torch.trees import dumped, packed
+
+
+class Saver:
+    """`made_with` is the fingerprint of what it is saved with; `step` the newest that was saved, or
+    is being saved."""
+
+    def __init__(
+        self,
+        checkpoints: Any,
+        parts: Parts,
+        feed: Feed | None,
+        around: Surroundings,
+        made_with: dict[str, Any],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._checkpoints, self._parts, self._feed = checkpoints, parts, feed
+        self._around, self._made_with, self._warn = around, made_with, warn
+        self.step = 0
+
+    def check(self) -> None:
+        """What cannot be saved is found out now, and not when the first save is due."""
+        captured = self._parts.captured(gradients=False)
+        packed(captured.shared, "the optimizer, the scheduler or an extra")
+        packed(captured.mine, "this rank")
+        self._checkpoints.prepare(captured.tensors, captured.own)
+
+    def save(
+        self, step: int, seed: int, *, wait: bool = False, deadline_s: float | None = None
+    ) -> bool:
+        """Whether it has begun; with `wait`, whether it is durable."""
+        if self._parts.gradients.hidden():
+            self._warn(
+                f"step {step} is not saved: fully_shard holds gradients that are not reduced yet,"
+                " and they cannot be saved"
+            )
+            return False
+        captured, feed = self._parts.captured(), self._feed
+        shared = {
+            **captured.shared,
+            "step": step,
+            "seed": seed,
+            "feed": feed.shared() if feed is not None else None,
+            "made_with": self._made_with,
+        }
+        mine = {**captured.mine, "feed": feed.mine() if feed is not None else {}}
+        begun: bool = self._checkpoints.save(
+            step,
+            captured.tensors,
+            captured.own,
+            dumped(shared) if self._around.rank == 0 else b"",
+            dumped(mine),
+            wait=wait,
+            deadline_s=deadline_s,
+        )
+        if begun:
+            self.step = step
+            if captured.soon:  # before the next backward pass adds to it
+                self._checkpoints.gate()
+        return begun

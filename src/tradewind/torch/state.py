@@ -1,0 +1,201 @@
+"""Everything a training consists of, as the checkpoint engine takes it and gives it back.
+
+Tensors are named by the parameter they belong to, as the model names it without its wrappers:
+DistributedDataParallel, torch.compile and fully_shard make no difference, so a checkpoint of one
+can be continued with another. PyTorch's get_optimizer_state_dict would name them so too, but makes
+an optimizer that has no state yet take a step to find out what it would be, and that step counts.
+
+Some tensors are each rank's own although they look shared: running statistics are made of a rank's
+own samples until rank 0's are sent around. Small ones are kept of every rank, and used when there
+are as many ranks again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from tradewind.errors import InvalidValue
+from tradewind.torch import powersgd, seeding, trees
+from tradewind.torch.buckets import Arrival
+from tradewind.torch.gradients import Gradients
+
+_SMALL = 1 << 20
+_WRAPPINGS = ("_orig_mod.", "_checkpoint_wrapped_module.")
+
+
+class Captured(Struct):
+    """As `Checkpoints.save` takes it. `soon`: some of it changes before the next optimizer step."""
+
+    tensors: dict[str, Any]
+    own: dict[str, Any]
+    shared: dict[str, Any]
+    mine: dict[str, Any]
+    soon: bool
+
+
+class Parts:
+    """What the script gave to the session."""
+
+    def __init__(
+        self,
+        *,
+        model: Any,
+        optimizer: Any,
+        scheduler: Any = None,
+        scaler: Any = None,
+        ema: Any = None,
+        extra: Mapping[str, Any] | None = None,
+        world: int = 1,
+    ) -> None:
+        import torch
+
+        self._world = world
+        self.modules: dict[str, Any] = _several(model, "model")
+        self.optimizers: dict[str, Any] = _several(optimizer, "optimizer")
+        others = {**_several(scheduler, "scheduler"), **_several(scaler, "scaler")}
+        others |= {**_several(ema, "ema"), **(extra or {})}
+        self.powersgd = {k: v for k, v in others.items() if powersgd.is_state(v)}
+        others = {k: v for k, v in others.items() if k not in self.powersgd}
+        for name, each in others.items():
+            if name in self.modules and name in (extra or {}):
+                raise InvalidValue(f"extra {name!r} has a name that is taken", hint="use another")
+            if not hasattr(each, "state_dict") or not hasattr(each, "load_state_dict"):
+                raise InvalidValue(
+                    f"{name} is a {type(each).__name__}, which has no state_dict and"
+                    " load_state_dict",
+                    hint="give it both: the session keeps what they say",
+                )
+        self.modules |= {k: v for k, v in others.items() if isinstance(v, torch.nn.Module)}
+        self.others = {k: v for k, v in others.items() if k not in self.modules}
+        self.device = _device(self.modules)
+        self.names = self._parameter_names()
+        self.gradients = Gradients(self.names, self.modules)
+        self.arrival = Arrival(self.modules, self.names)
+
+    def _parameter_names(self) -> dict[Any, str]:
+        """Of every parameter that a model or an optimizer has."""
+        names: dict[Any, str] = {}
+        for key, module in self.modules.items():
+            for name, parameter in bare(module).named_parameters(remove_duplicate=False):
+                names.setdefault(parameter, f"{key}.{clean(name)}")
+        for key, optimizer in self.optimizers.items():
+            for at, group in enumerate(optimizer.param_groups):
+                for number, parameter in enumerate(group["params"]):
+                    names.setdefault(parameter, f"{key}.loose.{at}.{number}")
+        return names
+
+    # -- out ---------------------------------------------------------------------------------------
+
+    def captured(self, *, gradients: bool = True) -> Captured:
+        tensors: dict[str, Any] = {}
+        own: dict[str, Any] = {}
+        rest: dict[str, Any] = {"models": {}, "optimizers": {}, "others": {}}
+        for key, module in self.modules.items():
+            rest["models"][key] = self._module(key, module, tensors, own)
+        for key, optimizer in self.optimizers.items():
+            rest["optimizers"][key] = self._optimizer(key, optimizer, tensors)
+        for key, other in self.others.items():
+            found: dict[str, Any] = {}
+            rest["others"][key] = trees.apart(other.state_dict(), key, found)
+            for name, tensor in found.items():
+                self._put(name, tensor.clone(), tensors, own)
+        mine: dict[str, Any] = {"rng": seeding.captured(), "powersgd": {}}
+        mine["others"] = rest["others"] if self._world > 1 else {}
+        for key, state in self.powersgd.items():
+            mine["powersgd"][key] = powersgd.captured(state, key, own)
+        partial = self.gradients.partial() if gradients else {}
+        own |= {f"grad.{name}": grad for name, grad in partial.items()}
+        rest |= {"gradients": len(partial), "arrival": self.arrival.order}
+        soon = bool(partial or self.powersgd)
+        return Captured(tensors, own, {"state": rest}, {"state": mine}, soon)
+
+    def _module(
+        self, key: str, module: Any, tensors: dict[str, Any], own: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Puts its tensors there; gives what it has besides."""
+        import torch
+
+        parameters = {id(p) for p in bare(module).parameters()}
+        besides = {}
+        for name, value in bare(module).state_dict(keep_vars=True).items():
+            full = f"{key}.{clean(name)}"
+            if not isinstance(value, torch.Tensor):
+                besides[name] = value
+            elif id(value) in parameters or hasattr(value, "placements"):
+                tensors[full] = value.detach()
+            else:  # running statistics change in the next forward pass
+                self._put(full, value.detach().clone(), tensors, own)
+        return besides
+
+    def _optimizer(self, key: str, optimizer: Any, tensors: dict[str, Any]) -> dict[str, Any]:
+        groups = []
+        for at, group in enumerate(optimizer.param_groups):
+            made = {
+                name: trees.apart(value, f"{key}.group.{at}.{name}", tensors)
+                for name, value in group.items()
+                if name != "params"
+            }
+            made["params"] = [self.names[parameter] for parameter in group["params"]]
+            groups.append(made)
+        state = {}
+        for parameter, values in optimizer.state.items():
+            name = self.names.get(parameter)
+            if name is None:
+                raise InvalidValue(f"{key} has state of a parameter that it does not have itself")
+            state[name] = trees.apart(values, f"{key}.{name}", tensors)
+        for name, parameter in self._loose(key).items():
+            tensors[name] = parameter.detach()
+        return {"groups": groups, "state": state}
+
+    def _loose(self, key: str) -> dict[str, Any]:
+        return {n: p for p, n in self.names.items() if n.startswith(f"{key}.loose.")}
+
+    def _put(self, name: str, tensor: Any, tensors: dict[str, Any], own: dict[str, Any]) -> None:
+        tensors[name] = tensor
+        if self._world > 1 and tensor.numel() * tensor.element_size() <= _SMALL:
+            own[f"rank.{name}"] = tensor
+
+
+# -- helpers that restoring needs too --------------------------------------------------------------
+
+
+def bare(module: Any) -> Any:
+    """Without what is wrapped around the whole of it."""
+    from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+    while True:
+        if isinstance(module, (DistributedDataParallel, DataParallel)):
+            module = module.module
+        elif hasattr(module, "_orig_mod"):
+            module = module._orig_mod
+        else:
+            return module
+
+
+def clean(name: str) -> str:
+    for wrapping in _WRAPPINGS:
+        name = name.replace(wrapping, "")
+    return name
+
+
+def _several(given: Any, name: str) -> dict[str, Any]:
+    """One object, a list or a table of them, by name."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return {f"{name}.{key}": each for key, each in given.items() if each is not None}
+    if isinstance(given, (list, tuple)):
+        return {f"{name}.{number}": each for number, each in enumerate(given)}
+    return {name: given}
+
+
+def _device(modules: dict[str, Any]) -> Any:
+    import torch
+
+    for module in modules.values():
+        for parameter in module.parameters():
+            return parameter.device
+    return torch.device("cpu")

@@ -1,0 +1,91 @@
+"""State as people's objects give it, taken apart: tensors by name, and the rest as plain values.
+
+The engine writes tensors; what is left, with a mark where each tensor was, is small and is kept as
+bytes. Putting it together again needs the tensors' shapes first, and those are in the marks.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from tradewind.errors import InvalidValue
+
+_MARK = "\0tensor"
+
+
+def apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
+    """`value` without its tensors, which are put into `tensors`."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        tensors[name] = value.detach()
+        dtype = str(value.dtype).removeprefix("torch.")
+        sharded = hasattr(value, "placements")
+        return {_MARK: [name, dtype, list(value.shape), value.device.type == "cpu", sharded]}
+    if isinstance(value, dict):
+        return {key: apart(each, f"{name}.{key}", tensors) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        made = [apart(each, f"{name}.{number}", tensors) for number, each in enumerate(value)]
+        if type(value) in (list, tuple):
+            return type(value)(made)
+        return made if isinstance(value, list) else tuple(made)
+    if type(value).__module__ == "numpy":
+        return apart(torch.as_tensor(value), name, tensors) if value.ndim else value.item()
+    return value
+
+
+def together(tree: Any, tensors: dict[str, Any]) -> Any:
+    if isinstance(tree, dict):
+        if _MARK in tree:
+            return tensors[tree[_MARK][0]]
+        return {key: together(each, tensors) for key, each in tree.items()}
+    if type(tree) in (list, tuple):
+        return type(tree)(together(each, tensors) for each in tree)
+    return tree
+
+
+def empty(tree: Any, make: Callable[[str, Any, list[int], bool, bool], Any]) -> dict[str, Any]:
+    """A tensor for each mark: `make(name, dtype, shape, on the CPU, sharded)`."""
+    import torch
+
+    made: dict[str, Any] = {}
+    if isinstance(tree, dict):
+        if _MARK in tree:
+            name, dtype, shape, cpu, sharded = tree[_MARK]
+            return {name: make(name, getattr(torch, dtype), shape, cpu, sharded)}
+        for each in tree.values():
+            made |= empty(each, make)
+    elif type(tree) in (list, tuple):
+        for each in tree:
+            made |= empty(each, make)
+    return made
+
+
+def packed(tree: Any, whose: str) -> bytes:
+    """As bytes from which nothing but plain values can come back: a checkpoint runs no code."""
+    try:
+        data = dumped(tree)
+        loaded(data)
+    except Exception as error:
+        short = str(error).split("\n")[0][:200]
+        raise InvalidValue(
+            f"the state of {whose} holds more than numbers, texts, lists and tensors: {short}",
+            hint="give an object whose state_dict() has only those",
+        ) from None
+    return data
+
+
+def dumped(state: Any) -> bytes:
+    import torch
+
+    out = io.BytesIO()
+    torch.save(state, out)
+    return out.getvalue()
+
+
+def loaded(data: bytes) -> Any:
+    import torch
+
+    return torch.load(io.BytesIO(data), weights_only=True, map_location="cpu")

@@ -1,0 +1,60 @@
+"""What loader workers do about signals.
+
+A notice of interruption is sent to the whole process group. A worker that dies of it takes the
+training down before it could save, so workers take SIGTERM from their own training process only.
+Ctrl-C is for the training too, which ends its workers itself.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class WorkerStart:
+    """The worker_init_fn of our loaders, around the user's. `turn`: which of the workers plays the
+    first, where a stream goes on in the middle of a round."""
+
+    def __init__(self, theirs: Callable[[int], Any] | None, *, turn: int = 0) -> None:
+        self._theirs, self._turn = theirs, turn
+
+    def __call__(self, worker_id: int) -> None:
+        import torch
+
+        _shield()
+        info = torch.utils.data.get_worker_info()
+        if info is not None:
+            # People's code knows its own dataset, and shards by the worker's number. It is said to
+            # be fixed once it is made, hence this way in.
+            worker_id = (worker_id + self._turn) % info.num_workers
+            object.__setattr__(info, "dataset", info.dataset.dataset)
+            object.__setattr__(info, "id", worker_id)
+        if self._theirs is not None:
+            self._theirs(worker_id)
+
+
+def _shield() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    threading.Thread(target=_listen, name="signals", daemon=True).start()
+
+
+def _listen() -> None:
+    """PyTorch ends workers that hang by SIGTERM, and waits for it to work."""
+    while True:
+        if signal.sigwaitinfo({signal.SIGTERM}).si_pid == os.getppid():
+            os._exit(0)
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Workers that are started inside never see a moment in which SIGTERM would end them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,237 @@
+"""Sessions of one process, in this one: what they take, keep and refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.optim import lr_scheduler
+from torch.utils.data import DataLoader, TensorDataset
+
+import tradewind.torch as tw
+from tradewind.errors import InvalidValue
+
+torch.set_num_threads(1)
+
+
+def data(size: int = 20) -> DataLoader[Any]:
+    generator = torch.Generator().manual_seed(4)
+    features = torch.randn(size, 6, generator=generator)
+    return DataLoader(TensorDataset(features, features.sum(1)), batch_size=4, shuffle=True)
+
+
+def net() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 1))
+
+
+def train(
+    folder: Path, steps: int, optimizer: Any, scheduler: Any = None, **more: Any
+) -> dict[str, Any]:
+    model = net()
+    made = optimizer(model)
+    planned = scheduler(made) if scheduler else None
+    with tw.session(
+        model=model, optimizer=made, scheduler=planned, data=data(), folder=folder, **more
+    ) as session:
+        for features, wanted in session.batches(max_steps=steps):
+
+            def loss(features: Any = features, wanted: Any = wanted) -> torch.Tensor:
+                made.zero_grad()
+                value = (model(features).squeeze(1) - wanted).square().mean()
+                value.backward()
+                return value
+
+            value = made.step(loss)
+            if isinstance(planned, lr_scheduler.ReduceLROnPlateau):
+                planned.step(value.item())
+            elif planned:
+                planned.step()
+            session.step(loss=value)
+    state: dict[str, Any] = model.state_dict()
+    return state
+
+
+OPTIMIZERS = {
+    "sgd": lambda m: torch.optim.SGD(m.parameters(), lr=0.005, momentum=0.9),
+    "plain sgd": lambda m: torch.optim.SGD(m.parameters(), lr=0.05),
+    "amsgrad": lambda m: torch.optim.Adam(m.parameters(), amsgrad=True),
+    "groups": lambda m: torch.optim.AdamW(
+        [{"params": m[0].parameters(), "lr": 0.1}, {"params": m[2].parameters()}], lr=0.01
+    ),
+    "tensor lr": lambda m: torch.optim.Adam(m.parameters(), lr=torch.tensor(0.01)),
+    "lbfgs": lambda m: torch.optim.LBFGS(m.parameters(), lr=0.1, max_iter=3),
+    "adafactor": lambda m: torch.optim.Adafactor(m.parameters(), lr=0.05),
+}
+SCHEDULERS = {
+    "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.01, total_steps=30),
+    "milestones": lambda o: lr_scheduler.MultiStepLR(o, [3, 3, 9]),
+    "plateau": lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=2),
+    "one after another": lambda o: lr_scheduler.SequentialLR(
+        o,
+        [lr_scheduler.LinearLR(o, total_iters=5), lr_scheduler.CosineAnnealingLR(o, 20)],
+        milestones=[5],
+    ),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_optimizers_go_on(optimizer: str, tmp_path: Path) -> None:
+    made = OPTIMIZERS[optimizer]
+    whole = train(tmp_path / "whole", 17, made)
+    train(tmp_path / "parts", 8, made)
+    parts = train(tmp_path / "parts", 17, made)
+    assert all(torch.equal(whole[name], parts[name]) for name in whole), (whole, parts)
+
+
+@pytest.mark.parametrize("scheduler", SCHEDULERS)
+def test_schedulers_go_on(scheduler: str, tmp_path: Path) -> None:
+    chosen = OPTIMIZERS["sgd"], SCHEDULERS[scheduler]
+    whole = train(tmp_path / "whole", 17, *chosen)
+    train(tmp_path / "parts", 8, *chosen)
+    parts = train(tmp_path / "parts", 17, *chosen)
+    assert all(torch.equal(whole[name], parts[name]) for name in whole), (whole, parts)
+
+
+def test_epochs_with_something_between_them(tmp_path: Path) -> None:
+    """A training that ended in the middle of the second epoch, or right at its end."""
+    for stop in (7, 10):
+        seen: list[Any] = []
+        for _ in range(2):
+            model = net()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            session = tw.session(
+                model=model, optimizer=optimizer, data=data(), folder=tmp_path / str(stop)
+            )
+            for epoch in session.epochs(3):
+                for _batch in session.batches():
+                    session.step()
+                    seen.append(session.step_number)
+                    assert session.epoch == epoch
+                    if session.step_number == stop and not session.resumed:
+                        break
+                else:
+                    seen.append(f"epoch {epoch}")
+                    continue
+                break
+            session.finish()
+        first = seen[: seen.index(stop) + 1]
+        assert first.count("epoch 0") == 1
+        after = seen[seen.index(stop) + 1 :]
+        assert after == [*range(stop + 1, 11), "epoch 1", *range(11, 16), "epoch 2"]
+
+
+def test_loops_without_data_and_several_of_everything(tmp_path: Path) -> None:
+    """Two models that play against each other, and what the script counts itself."""
+
+    class Tally:
+        def __init__(self) -> None:
+            self.won, self.table = 0, torch.zeros(3)
+
+        def state_dict(self) -> dict[str, Any]:
+            return {"won": self.won, "table": self.table}
+
+        def load_state_dict(self, state: dict[str, Any]) -> None:
+            self.won, self.table = state["won"], state["table"]
+
+    def play(folder: Path, steps: int) -> tuple[list[float], Tally, bool]:
+        models = {"one": net(), "other": net()}
+        optimizers = [torch.optim.Adam(model.parameters()) for model in models.values()]
+        tally = Tally()
+        with tw.session(
+            model=models, optimizer=optimizers, extra={"tally": tally}, folder=folder
+        ) as session:
+            while session.step_number < steps:
+                for model, optimizer in zip(models.values(), optimizers, strict=True):
+                    model(torch.randn(4, 6)).square().mean().backward()
+                    optimizer.step()
+                    optimizer.zero_grad()
+                tally.won += 1
+                tally.table[tally.won % 3] += torch.rand(())
+                session.step()
+        flat = [p.sum().item() for model in models.values() for p in model.parameters()]
+        return flat, tally, session.resumed
+
+    torch.manual_seed(2)
+    whole, counted, resumed = play(tmp_path / "whole", 9)
+    assert not resumed
+    torch.manual_seed(2)
+    play(tmp_path / "parts", 4)
+    torch.manual_seed(11)
+    parts, again, resumed = play(tmp_path / "parts", 9)
+    assert resumed
+    assert parts == whole
+    assert again.won == counted.won == 9
+    assert torch.equal(again.table, counted.table)
+
+
+def test_metrics_are_read_later(tmp_path: Path) -> None:
+    train(tmp_path, 6, OPTIMIZERS["sgd"])
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert all(isinstance(line["loss"], float) for line in lines)
+
+
+def test_what_has_changed_is_an_error_where_that_is_wanted(tmp_path: Path) -> None:
+    train(tmp_path, 3, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 2}})
+    with pytest.raises(InvalidValue, match=r"step 3: deep\.er was 2 and is 3") as caught:
+        train(tmp_path, 5, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 3}}, strict=True)
+    assert "leave strict out" in str(caught.value)
+    train(tmp_path, 5, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 3}})
+
+
+def test_another_model_or_optimizer_is_refused(tmp_path: Path) -> None:
+    train(tmp_path, 3, OPTIMIZERS["sgd"])
+    with pytest.raises(InvalidValue, match="other parameters, or other groups"):
+        train(tmp_path, 5, OPTIMIZERS["groups"])
+    with pytest.raises(InvalidValue, match="has no extra"):
+        train(tmp_path, 5, OPTIMIZERS["sgd"], extra={"extra": net()})
+
+
+def test_state_that_is_no_plain_data_is_refused_at_once(tmp_path: Path) -> None:
+    class Odd:
+        def state_dict(self) -> dict[str, Any]:
+            return {"self": self}
+
+        def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+    with pytest.raises(InvalidValue, match="holds more than numbers"):
+        train(tmp_path, 3, OPTIMIZERS["sgd"], extra={"odd": Odd()})
+    with pytest.raises(InvalidValue, match="which has no state_dict"):
+        train(tmp_path, 3, OPTIMIZERS["sgd"], extra={"odd": object()})
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    train(tmp_path, 2, OPTIMIZERS["sgd"])
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_many_processes_have_to_know_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InvalidValue, match="one of 2 processes"):
+        train(tmp_path, 2, OPTIMIZERS["sgd"])
+
+
+def test_children_that_are_ended_do_not_end_the_training(tmp_path: Path) -> None:
+    """They share the pipe that signals are heard through, and inherit handlers, until they exec."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with tw.session(model=model, optimizer=optimizer, folder=tmp_path) as session:
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(1)
+        os.kill(child, signal.SIGTERM)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        session._notice.look()
+        assert not session._notice.asked
