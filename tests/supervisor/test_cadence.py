@@ -33,7 +33,7 @@ def test_it_is_told_when_it_has_changed(tmp_path: Path) -> None:
     path = tmp_path / "cadence.json"
     told = Cadence(path)
     first = told.tell(AUTO, SPOT, 0.0)
-    assert json.decode(path.read_bytes()) == {"every_s": round(first)}
+    assert json.decode(path.read_bytes()) == {"every_s": round(first), "keep": 3}
     path.unlink()
     assert told.tell(AUTO, SPOT, 30.0) == first
     assert told.tell(AUTO, SPOT, 90.0) == first  # no news
@@ -45,4 +45,4 @@ def test_it_is_told_when_it_has_changed(tmp_path: Path) -> None:
 def test_a_job_can_read_it(launch: Launch) -> None:
     machine = launch('cat "$TRADEWIND_CADENCE"; echo')
     machine.does("finished")
-    assert '{"every_s":600}' in machine.spool()
+    assert '{"every_s":600,"keep":3}' in machine.spool()

@@ -164,7 +164,7 @@ def test_a_drained_job_saves_and_exits(launch: Launch) -> None:
     assert "saved\ntradewind: the job has ended, after it was asked to save (exit code 3)\n" in (
         machine.log()
     )
-    assert (machine.folder / "save").exists()
+    assert (machine.folder / "save").read_text() == '{"within_s":240}'
 
 
 def test_a_job_that_ignores_all_is_killed_when_its_time_is_over(launch: Launch) -> None:

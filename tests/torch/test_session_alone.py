@@ -16,6 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import tradewind.torch as tw
 from tradewind.errors import InvalidValue
+from tradewind.torch.notice import GRACE_S, Notice
 
 torch.set_num_threads(1)
 
@@ -235,3 +236,49 @@ def test_children_that_are_ended_do_not_end_the_training(tmp_path: Path) -> None
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
         session._notice.look()
         assert not session._notice.asked
+
+
+def test_how_long_there_is_to_save_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def left_s(words: str | None) -> float:
+        file = tmp_path / "save"
+        file.unlink(missing_ok=True)
+        notice = Notice(file, say=lambda what: None)
+        notice.look()
+        assert not notice.asked
+        file.write_text(words or "")
+        notice.look()
+        return notice.left_s()
+
+    assert left_s('{"within_s": 115}') == pytest.approx(115, abs=5)
+    for nothing in ("", "soon", "[1]", '{"within_s": -3}', '{"within_s": "x"}'):
+        assert left_s(nothing) == pytest.approx(GRACE_S, abs=5)
+    # torchrun was asked as well, and kills its workers after half a minute.
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    assert left_s('{"within_s": 115}') == pytest.approx(GRACE_S, abs=5)
+    assert left_s('{"within_s": 10}') == pytest.approx(10, abs=5)
+
+
+def test_as_many_are_kept_as_the_workload_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = tmp_path / "cadence.json"
+    told.write_text('{"every_s": 1000, "keep": 3}')
+    monkeypatch.setenv("TRADEWIND_CADENCE", str(told))
+
+    def kept(name: str, **more: Any) -> int:
+        model = net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        folder = tmp_path / name
+        with tw.session(
+            model=model, optimizer=optimizer, data=data(), folder=folder, every_steps=1, **more
+        ) as session:
+            for features, target in session.batches(max_steps=6):
+                ((model(features)[:, 0] - target) ** 2).mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+                session.step()
+                session._checkpoints.finish(60)
+        return len(list((folder / "checkpoints").rglob("*.json")))
+
+    assert kept("as the workload says") == 3
+    assert kept("as the script says", keep=1) == 1

@@ -114,6 +114,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """And stopped."""
     checkpoint_every_s: int = 600
     checkpoint_bytes: int = 0
+    checkpoint_keep: int = 3
+    """How many are kept."""
     checkpoint_stall_s: float | None = None
     """How long the job stands still for one, where it is to save as often as its machines make
     worth while; None: every `checkpoint_every_s`."""

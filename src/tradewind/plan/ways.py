@@ -56,6 +56,7 @@ def spec(
         idle_stop=workload.run.on_idle == STOP,
         checkpoint_every_s=plan.checkpoint_every_s,
         checkpoint_bytes=plan.checkpoint_bytes,
+        checkpoint_keep=workload.checkpoint.keep,
         checkpoint_stall_s=(
             None
             if workload.checkpoint.every_s is not None

@@ -29,7 +29,8 @@ class Cadence:
         every_s = of(spec, way, uptime_s)
         if abs(every_s - self._told_s) > _NEWS * every_s:
             with suppress(NoAccess):  # a full disk: the last word holds
-                replace(self._path, json.encode({"every_s": round(every_s)}))
+                told = {"every_s": round(every_s), "keep": spec.checkpoint_keep}
+                replace(self._path, json.encode(told))
                 self._told_s = every_s
         return self._told_s
 

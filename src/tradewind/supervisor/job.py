@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from tradewind import journal
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
@@ -29,6 +29,7 @@ from tradewind.model.boot import Boot
 from tradewind.model.event import LegRequested, Submitted
 from tradewind.model.run import Spec, Way
 from tradewind.model.timing import UNREACHABLE_S
+from tradewind.ownfiles import replace
 from tradewind.store.base import Store
 from tradewind.supervisor import disk, keeper, meeting, progress
 from tradewind.supervisor.cadence import Cadence
@@ -141,7 +142,7 @@ class Work:
         )
         self._thread.start()
 
-    def save(self) -> None:
+    def save(self, within_s: float) -> None:
         with self._lock:
             command = self._command
             if self._part == "preparing":  # there is nothing to save
@@ -149,8 +150,8 @@ class Work:
         if command is not None:
             if self._part == "command":
                 self._ordered = "the job has ended, after it was asked to save"
-                with suppress(OSError):  # the disk is full: the signal has to do
-                    self._folder.save.touch()
+                with suppress(NoAccess):  # the disk is full: the signal has to do
+                    replace(self._folder.save, json.encode({"within_s": round(within_s)}))
                 command.terminate()
             else:
                 command.kill()

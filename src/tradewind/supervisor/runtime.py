@@ -190,8 +190,9 @@ class Supervisor:
                 self._wake.set()
             elif isinstance(act, Save):
                 self._spool.remark(f"the job is to save and to exit: {act.reason}")
-                self._kill_at_s = uptime_s + self._save_s()
-                self._work.save()
+                within_s = self._save_s()
+                self._kill_at_s = uptime_s + within_s
+                self._work.save(within_s)
             elif isinstance(act, Stop):
                 self._kill_at_s = None
                 if self._work.seen().state == "running":

@@ -43,7 +43,7 @@ def session(
     seed: int | None = None,
     every_s: float | None = None,
     every_steps: int | None = None,
-    keep: int = 2,
+    keep: int | None = None,
     grace_s: float = 25.0,
     strict: bool = False,
 ) -> Session:

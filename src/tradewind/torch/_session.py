@@ -21,7 +21,7 @@ from typing import Any
 from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch import fingerprint, restoring
-from tradewind.torch.agree import Agreement, Wish, asking, own_gloo
+from tradewind.torch.agree import Agreement, Wish, own_gloo
 from tradewind.torch.notice import EXIT_CODE, GRACE_S, Notice
 from tradewind.torch.saving import Saver
 from tradewind.torch.sources import feed_of
@@ -36,6 +36,7 @@ _UNSTEPPED = 1000
 _PATIENCE = 64
 """Steps that a save by time waits for gradients to be used up: without them it is smaller."""
 _FOLDER = "checkpoints"
+_KEEP = 2
 
 
 class Session:
@@ -57,11 +58,11 @@ class Session:
         seed: int | None = None,
         every_s: float | None = None,
         every_steps: int | None = None,
-        keep: int = 2,
+        keep: int | None = None,
         grace_s: float = GRACE_S,
         strict: bool = False,
     ) -> None:
-        from tradewind.torch.checkpoint import Checkpoints, Place
+        from tradewind.torch.checkpoint import Checkpoints, Place, own_group
 
         self._around = around = surroundings()
         more = dict(extra or {})
@@ -80,18 +81,18 @@ class Session:
         self._seed = self._agreed_seed(seed)
         self._feed = feed_of(data, self._seed, around)
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
+        self._every_steps = every_steps
+        self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
         place = Place.of_run(self._folder) or Place(self._folder)
         self._checkpoints = Checkpoints(
             place,
             rank=around.rank,
             world=around.world,
-            group=asking(),
-            keep=keep,
+            group=own_group(),
+            keep=keep or self._cadence.keep or _KEEP,
             device=self._parts.device,
             warn=self._warn,
         )
-        self._every_steps = every_steps
-        self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
         self._agreement = Agreement(self._gloo)
         first = around.rank == 0
         self._teller = Teller(

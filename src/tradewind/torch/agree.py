@@ -9,13 +9,10 @@ wait for each other after each one: it costs a thousandth of it.
 
 from __future__ import annotations
 
-import json
 from math import ceil
 from typing import Any
 
 from msgspec import Struct
-
-from tradewind.torch.checkpoint import Group, own_group
 
 LOOK_S = 0.25
 _MOST_STEPS = 500
@@ -85,23 +82,6 @@ class Agreement:
         """What still runs must end before the process group does."""
         if self._running is not None:
             self._running = None
-
-
-_NOTHING = b"\0"
-
-
-class Asking(Group):
-    """Looks for a word in one go. To check for it and then to get it would wait for ever, with the
-    store's lock held, where another rank takes it away in between."""
-
-    def look(self, key: str) -> Any:
-        found = self._store.compare_set(key, _NOTHING, _NOTHING)  # never changes anything
-        return None if found == _NOTHING else json.loads(found)
-
-
-def asking() -> Asking | None:
-    made = own_group()
-    return None if made is None else Asking(made._store, made.rank, made.world)
 
 
 def own_gloo() -> Any:

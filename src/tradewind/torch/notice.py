@@ -122,12 +122,15 @@ class Notice:
             os._exit(EXIT_CODE)
 
     def _said_s(self) -> float:
-        """The file may say how long there is; an empty one does not."""
-        assert self._file is not None
+        """How long there is, as the file says; where there is none, or it is empty, as is usual.
+        torchrun, which was asked too, does not wait for longer than that."""
         try:
-            return float(json.loads(self._file.read_bytes())["within_s"])
+            told_s = float(json.loads(self._file.read_bytes())["within_s"]) if self._file else 0.0
         except (OSError, ValueError, TypeError, KeyError):
+            told_s = 0.0
+        if told_s <= 0:
             return self._grace_s
+        return min(told_s, self._grace_s) if "TORCHELASTIC_RUN_ID" in os.environ else told_s
 
     def _begin(self, left_s: float, why: str) -> None:
         if self._at is None:
@@ -148,6 +151,6 @@ class Notice:
             return
         self._signals = signals
         if self._at is None:
-            self._begin(self._grace_s, "SIGTERM")
+            self._begin(self._said_s(), "SIGTERM")
         elif clock.monotonic() - self._at > _SAME_S:
             os._exit(EXIT_CODE)

@@ -61,19 +61,24 @@ class Cadence:
     def __init__(self, file: Path | None, every_s: float | None) -> None:
         self._file, self._own_s = file, every_s
         self._every_s = every_s or DEFAULT_EVERY_S
+        self.keep: int | None = None
+        """How many checkpoints to keep, where the run's workload says."""
         self._from = clock.monotonic()
         self.read()
 
     def read(self) -> None:
         """From time to time, by another thread. What the script says holds against the file."""
-        if self._own_s is not None or self._file is None:
+        if self._file is None:
             return
         try:
-            told = float(json.loads(self._file.read_bytes())["every_s"])
-        except (OSError, ValueError, TypeError, KeyError):
+            said = json.loads(self._file.read_bytes())
+            every_s, keep = float(said["every_s"]), int(said.get("keep", 0))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return
-        if told > 0:
-            self._every_s = told
+        if keep > 0:
+            self.keep = keep
+        if every_s > 0 and self._own_s is None:
+            self._every_s = every_s
 
     def due(self) -> bool:
         return clock.monotonic() - self._from >= self._every_s

@@ -66,7 +66,8 @@ def measure(
                 found["ways"][name] = {"left_out": "the time was up"}
                 continue
             progress(WAYS[name][1])
-            found["ways"][name] = _way(trainer, name, place / name, found["disk"])
+            found["ways"][name] = done = _way(trainer, name, place / name, found["disk"])
+            progress(f"{name}: {done}")
             shutil.rmtree(place / name, ignore_errors=True)
         found["step_s"] = median(way["step_s"] for way in found["ways"].values() if "step_s" in way)
         found["took_s"] = round(clock.stopwatch() - began, 1)
@@ -115,7 +116,7 @@ def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float])
         worst.append(max(taken) - base)
         durable.append(durable_s)
         facts += way.facts()
-    found = {
+    found: dict[str, Any] = {
         "step_s": base,
         "prepare_s": called_s,
         "prepare_slowed_s": max(0.0, slowed_s),

@@ -16,6 +16,7 @@ from typing import Any
 from tradewind import clock
 
 _PAUSE_S = 0.02
+_NOTHING = b"\0"
 
 
 class Group:
@@ -28,10 +29,10 @@ class Group:
         self._store.set(key, json.dumps(words))
 
     def look(self, key: str) -> Any:
-        """What was left there; None: nothing yet. Never waits."""
-        if not self._store.check([key]):
-            return None
-        return json.loads(self._store.get(key))
+        """What was left there; None: nothing yet. Never waits: to check for it and then to get it
+        would, with the store's lock held, where another rank takes it away in between."""
+        found = self._store.compare_set(key, _NOTHING, _NOTHING)  # never changes anything
+        return None if found == _NOTHING else json.loads(found)
 
     def forget(self, key: str) -> None:
         self._store.delete_key(key)
