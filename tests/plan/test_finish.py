@@ -82,3 +82,11 @@ def test_spot_alone_is_sure_only_where_capacity_is_seen() -> None:
     assert chances == sorted(chances, reverse=True)
     assert chances[0] > 0.8
     assert chances[2] < 0.7
+
+
+def test_a_minute_on_spot_is_not_said_to_take_half_a_day() -> None:
+    """Some zones have nothing for days: that makes it unsure, and not slow."""
+    short = replace(situation(work_s=60.0), deadline_s=2 * HOUR)
+    course = finish.on_spot(short)
+    assert course.hours[0] < 0.5
+    assert 0.7 < course.chance[0] < 0.95

@@ -100,12 +100,13 @@ def on_spot(s: Situation) -> Course:
     paid = (1 - np.minimum(restart / stay, 0.95)) / (1 + save / every)
     held = s.work_s / paid
     luck = 0.5 / np.sqrt(1 + held / stay)  # the fewer stays, the less they even out
-    belief = spot.beliefs(s.machines, s.seen)
-    alone = 3600 * (spot.waited_hours(held / 3600, s.machines) + spot.first_wait_hours(s.seen))
+    belief = spot.beliefs(s.machines, s.seen, spot.REACH)
+    waited_h = spot.waited_hours(held / 3600, s.machines, spot.REACH)
+    alone = 3600 * (waited_h + spot.first_wait_hours(s.seen))
     width = np.hypot(s.width, 1.2816 * luck)[:, None]
     sure = in_time((s.deadline_s - s.startup_s)[:, None], alone, width)
     return Course(
-        hours=(s.startup_s + (belief * alone).sum(axis=1)) / 3600,
+        hours=(s.startup_s + _median(alone, belief)) / 3600,
         on_demand=np.zeros(len(held)),
         spot=(held + s.startup_s) / 3600,
         interruptions=held / stay,
@@ -162,6 +163,18 @@ def on_both(s: Situation) -> Course:
         every_s=every,
         chance=s.fits * in_time(room, s.work_s / rate, s.width),
     )
+
+
+def _median(values: Column, weights: Column) -> Column:
+    """Of each row. A mean would be that of zones which are dead for days; the chance tells of
+    those."""
+    import numpy as np
+
+    order = np.argsort(values, axis=1)
+    summed = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    at = (summed < 0.5 * summed[:, -1:]).sum(axis=1, keepdims=True)
+    found: Column = np.take_along_axis(values, np.take_along_axis(order, at, axis=1), axis=1)[:, 0]
+    return found
 
 
 def _undone(s: Situation, saving: Column, every: Column, stay: Column) -> Column:

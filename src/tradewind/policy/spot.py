@@ -26,6 +26,7 @@ HAZARDS = ((0, 1.86), (10, 1.24), (20, 0.90), (40, 0.55), (80, 0.37), (160, 0.21
 GANG = 0.6  # power of the machines by which the hazard grows
 GAP_GANG = 0.3  # power of the machines by which the time grows until they can be had again
 ON_DEMAND_FAILURE_H = 50_000.0  # accelerator-hours between failures of hardware
+REACH = 3  # zones that who holds nothing but spot asks in turn
 
 
 def as_gang(belief: Column, machines: float) -> Column:
@@ -63,10 +64,11 @@ class Spot:
 
 
 @cache
-def believed(machines: int, seen: int = 0) -> Column:
-    """Of so many machines at once. `seen`: 1 they can be had, −1 they cannot, 0 nobody looked."""
+def believed(machines: int, seen: int = 0, zones: int = 1) -> Column:
+    """Of so many machines at once, in any of so many zones. `seen`: 1 they can be had, −1 they
+    cannot, 0 nobody looked."""
     now = regimes()
-    found = as_gang(now.start(1), machines)
+    found = as_gang(now.start(zones), machines)
     if seen:
         found = found * (now.often_up if seen > 0 else 1 - now.often_up)
     whole: Column = found / found.sum()
@@ -83,13 +85,13 @@ def held_hours(machines: Column) -> Column:
     return _by_number(machines, lambda number: of(number).held_h)
 
 
-def waited_hours(held_h: Column, machines: Column) -> Column:
+def waited_hours(held_h: Column, machines: Column, zones: int = 1) -> Column:
     """Case × regime: hours until so many have been held, if nothing else is, by the regime at the
     start. Regimes change: after a while each is like the mean."""
     import numpy as np
 
     sizes, which = np.unique(machines, return_inverse=True)
-    tables = np.stack([_waits(int(number)) for number in sizes.tolist()])
+    tables = np.stack([_waits(int(number), zones) for number in sizes.tolist()])
     at = np.log(np.clip(held_h, _LEAST_H, _MOST_H) / _LEAST_H) / _STEP
     low = np.minimum(at.astype(np.int64), _POINTS - 2)
     found: Column = tables[which, low]
@@ -103,7 +105,7 @@ _STEP = log(_MOST_H / _LEAST_H) / (_POINTS - 1)
 
 
 @cache
-def _waits(machines: int) -> Column:
+def _waits(machines: int, zones: int) -> Column:
     """Point of held hours × regime."""
     import numpy as np
 
@@ -112,7 +114,7 @@ def _waits(machines: int) -> Column:
     change = 4 * now.model.drift + now.model.jump  # an hour
     hours = np.concatenate([[0.0], np.geomspace(1e-3, 1e8, 400)])
     same = (1 - np.exp(-change * hours)) / change
-    mean = float(believed(machines) @ there)
+    mean = float(believed(machines, 0, zones) @ there)
     points = _LEAST_H * np.exp(_STEP * np.arange(_POINTS))
     each = [
         np.interp(points, share * same + mean * (hours - same), hours) for share in there.tolist()
@@ -132,7 +134,7 @@ def first_wait_hours(seen: Column) -> Column:
     return found
 
 
-def beliefs(machines: Column, seen: Column) -> Column:
+def beliefs(machines: Column, seen: Column, zones: int = 1) -> Column:
     """Case × regime."""
     import numpy as np
 
@@ -140,7 +142,7 @@ def beliefs(machines: Column, seen: Column) -> Column:
     numbers = np.round(kinds / 3).astype(int)
     looks = np.round(kinds - 3 * numbers).astype(int)
     asked = zip(numbers.tolist(), looks.tolist(), strict=True)
-    found: Column = np.array([believed(*one) for one in asked])[which]
+    found: Column = np.array([believed(*one, zones) for one in asked])[which]
     return found
 
 
