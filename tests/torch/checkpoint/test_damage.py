@@ -10,6 +10,7 @@ import pytest
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.errors import BadFile, InvalidValue
 from tradewind.torch.checkpoint import Checkpoints, Place
+from tradewind.torch.checkpoint.pieces import PieceFile
 
 
 def restore(folder: Path) -> tuple[int, list[str]]:
@@ -120,3 +121,37 @@ def test_a_newer_format_is_not_taken_for_damage(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="format 2"):
         Checkpoints(Place(tmp_path)).newest()
     assert len(shards(tmp_path)) == 2
+
+
+def test_what_a_disk_has_spoilt_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read back before the one before is removed."""
+    warned: list[str] = []
+    checkpoints = Checkpoints(Place(tmp_path), warn=warned.append, keep=1)
+
+    def save(step: int) -> list[int]:
+        now = tensors(step)
+        assert checkpoints.save(step, now, {}, b"shared %d" % step, b"", wait=True)
+        job = checkpoints._saver.job
+        assert job is not None
+        assert job.cleared.wait(60)
+        return manifests(tmp_path)
+
+    assert save(1) == [1]
+    rightly = PieceFile.write
+
+    def spoilt(self: PieceFile, at: int, data: memoryview) -> None:
+        wrong = bytearray(data)
+        wrong[len(wrong) // 2] ^= 8
+        rightly(self, at, memoryview(wrong))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(PieceFile, "write", spoilt)
+        assert save(2) == [1, 2]
+    assert "step 2 was saved, and cannot be read" in warned[-1]
+    assert restore(tmp_path)[0] == 1
+    assert save(3) == [3]
+    assert len(shards(tmp_path)) == 1
+    checkpoints.close()
+    assert restore(tmp_path) == (3, [])

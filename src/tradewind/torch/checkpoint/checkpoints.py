@@ -172,6 +172,8 @@ class Checkpoints:
             damaged = isinstance(failure, BadFile)
             told = self._gather([failure.message if failure else "", damaged])
             if restored is not None and not any(words[0] for words in told):
+                if not self._bad:  # a damaged one stays until another was saved
+                    self._saver.prune(found.key, found.name)
                 return restored
             if failure is not None and not damaged:
                 raise failure

@@ -135,4 +135,6 @@ class Commit:
             for rank in range(self._world):
                 group.forget(f"save/{self._number - 2}/{rank}")
                 group.forget(f"save/{self._number - 2}/{rank}/heard")
-            group.forget(f"save/{self._number - 2}/verdict")
+                group.forget(f"save/{self._number - 2}/whole/{rank}")
+            for word in ("verdict", "expired", "whole/all"):
+                group.forget(f"save/{self._number - 2}/{word}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, SourceFailed
-from tradewind.torch.checkpoint import shelf
+from tradewind.torch.checkpoint import shelf, verify
 from tradewind.torch.checkpoint.arena import Arena
 from tradewind.torch.checkpoint.commit import Commit
 from tradewind.torch.checkpoint.group import Group
@@ -179,6 +179,8 @@ class Saver:
         commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
         save = Save(self._place, name, file, job.image, job.snapshot, commit.refused)
         trouble = ""
+        if last is not None and not job.hurry:
+            last.cleared.wait(job.left_s())  # or what has expired would heap up
         try:
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
@@ -206,7 +208,7 @@ class Saver:
             self._warn(f"step {job.step} is not saved: {trouble}")
             return commit.undo
         self._note(job, save, name)
-        return lambda: self._prune(name)
+        return lambda: self._clear(job, name, file)
 
     def _note(self, job: Job, save: Save, name: str) -> None:
         size = max(1.0, job.image.size)
@@ -223,9 +225,27 @@ class Saver:
             total_s=clock.monotonic() - job.begun_s,
         )
 
-    def _prune(self, name: str) -> None:
+    def _clear(self, job: Job, name: str, file: str) -> None:
+        """Removes what has expired, if what replaces it can be read."""
+        place, group, key = self._place, self._group, self._place.manifest(job.step)
+        some = self._rank == 0 and bool(shelf.expired(place, self._keep, self._bad, key))
+        if group is not None:
+            some = bool(group.from_first(f"save/{job.number}/expired", some, _WORD_S))
+        if some:
+            found = shelf.open_key(place, key)
+            trouble = verify.read_back(place, found, file)
+            trouble = verify.agreed(group, job.number, trouble, job.limit_s)
+            if trouble:
+                if self._rank == 0:
+                    self._warn(f"step {job.step} was saved, and cannot be read: {trouble}")
+                self._bad.add(found.key)
+                return
+        self.prune(key, name)
+
+    def prune(self, key: str, name: str) -> None:
+        """What this one, which is known to be whole, replaces."""
         if self._rank == 0:
-            shelf.prune(self._place, self._keep, self._bad, name)
+            shelf.prune(self._place, self._keep, self._bad, key, name)
         elif self._place.remote:
             shelf.sweep_here(self._place, shelf.kept(self._place), name)
 

@@ -81,17 +81,24 @@ def sound(
         warn(f"the checkpoint {key} is not used: {wrong}")
 
 
-def prune(place: Place, keep: int, bad: set[str], newest: str) -> None:
-    """Removes all but the newest, and those known to be damaged, now that `newest` is complete. A
-    manifest goes before its files: what is left if this is cut short is no checkpoint."""
+def expired(place: Place, keep: int, bad: set[str], newest: str) -> list[str]:
+    """The manifests of those that may go, now that the one with this key is whole. What is newer
+    does not count: a leg that was replaced may still save."""
     if place.replaced():
-        return  # another leg reads what we might remove
+        return []  # another leg reads what we might remove
     listed = _listed(place)
-    kept = [key for key in listed if key not in bad]
-    for key in [*bad.intersection(listed), *kept[place.least(keep) :]]:
+    kept = [key for key in listed if key not in bad and key <= newest]
+    return [*bad.intersection(listed), *kept[place.least(keep) :]]
+
+
+def prune(place: Place, keep: int, bad: set[str], newest: str, name: str) -> None:
+    """Removes all but the newest, and those known to be damaged. A manifest goes before its files:
+    what is left if this is cut short is no checkpoint. `name` is that of the newest's files."""
+    for key in expired(place, keep, bad, newest):
         place.store.delete(key)
         bad.discard(key)
-    sweep(place, {_name(place, key) for key in _listed(place)}, newest)
+    if not place.replaced():
+        sweep(place, {_name(place, key) for key in _listed(place)}, name)
 
 
 def clear(place: Place, life: str) -> None:
