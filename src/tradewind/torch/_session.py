@@ -37,6 +37,7 @@ _PATIENCE = 64
 """Steps that a save by time waits for gradients to be used up: without them it is smaller."""
 _FOLDER = "checkpoints"
 _KEEP = 2
+_WARM = 2  # steps after which optimizers have their state
 
 
 class Session:
@@ -117,6 +118,8 @@ class Session:
         self._saver.check()
         self._looked_s = clock.monotonic()
         self._watch(grace_s)
+        if self.resumed:
+            self._saver.prepare()
 
     # -- beginning ---------------------------------------------------------------------------------
 
@@ -230,6 +233,8 @@ class Session:
         first = self._around.rank == 0
         self._teller.made(self.step_number, held(values) if first and values else {})
         self._since += 1
+        if self.step_number == _WARM and not self.resumed:
+            self._saver.prepare()
         if self._agreement.due():
             self._look()
         if self._every_steps and self.step_number % self._every_steps == 0:

@@ -33,6 +33,11 @@ class Saver:
         captured = self._parts.captured(gradients=False)
         packed(captured.shared, "the optimizer, the scheduler or an extra")
         packed(captured.mine, "this rank")
+
+    def prepare(self) -> None:
+        """The memory is pinned ahead, when there is all that will be saved: optimizers make their
+        state at their first step."""
+        captured = self._parts.captured(gradients=False)
         self._checkpoints.prepare(captured.tensors, captured.own)
 
     def save(
