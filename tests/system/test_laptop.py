@@ -28,6 +28,7 @@ def in_a_terminal(command: str) -> tuple[int, int]:
     command; its pid, and our end of the terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run behind nohup ignore it
         os.execv("/bin/sh", ["/bin/sh", "-c", f"{command}; cat"])
     return pid, terminal
 
