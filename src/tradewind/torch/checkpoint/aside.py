@@ -9,29 +9,29 @@ would be cut up by the next allocation.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tradewind.torch.checkpoint.layout import Entry, Layout
 
+Sources = list[tuple[Entry, Any]]
 _SPARED, _SPARED_SHARE = 2 << 30, 0.10
 """What is left for others: training may yet need more than it ever did."""
 
 
 class Aside:
-    """The entries of a layout from `number` on."""
+    """Those entries of a layout, which lie together, up to the byte `last`."""
 
-    def __init__(self, layout: Layout, number: int, device: Any) -> None:
+    def __init__(self, layout: Layout, entries: Sequence[Entry], last: int, device: Any) -> None:
         import torch
 
-        self.entries = layout.entries[number:]
-        self.first, self.last = self.entries[0].at, layout.bytes
-        self.space = torch.empty(self.last - self.first, dtype=torch.uint8, device=device)
+        self.first, self.last = entries[0].at, last
+        self.space = torch.zeros(self.last - self.first, dtype=torch.uint8, device=device)
         self._views: dict[Any, list[tuple[Entry, Any]]] = defaultdict(list)
-        for entry in self.entries:
+        for entry in entries:
             view = self._at(entry.data, entry.part.bytes).view(entry.part.dtype)
             self._views[entry.part.dtype].append((entry, view.view(entry.part.sizes)))
-        frames = [(at, data) for at, data in layout.frames if at >= self.first and data]
+        frames = [(at, data) for at, data in layout.frames if self.first <= at < last and data]
         held = bytearray(b"".join(data for _, data in frames))
         told = torch.frombuffer(held, dtype=torch.uint8).to(device)
         parts = told.split([len(data) for _, data in frames])
@@ -51,6 +51,12 @@ class Aside:
         return self.space[at - self.first : at - self.first + size]
 
 
+def small(layout: Layout, device: Any) -> Aside | None:
+    """For those so small that room need not be asked for: hundreds of copies become one."""
+    entries = [e for e in layout.entries if e.part.small and e.part.device != "cpu"]
+    return Aside(layout, entries, layout.small_bytes, device) if entries else None
+
+
 def set_aside(layout: Layout, device: Any) -> Aside | None:
     """For as much of the end of a layout as there is room for, of large tensors on the device."""
     import torch
@@ -66,7 +72,7 @@ def set_aside(layout: Layout, device: Any) -> Aside | None:
     if number == len(layout.entries):
         return None
     try:
-        return Aside(layout, number, device)
+        return Aside(layout, layout.entries[number:], layout.bytes, device)
     except torch.cuda.OutOfMemoryError:  # what is free lies in pieces that are too small
         return None
 

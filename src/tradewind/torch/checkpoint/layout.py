@@ -64,8 +64,7 @@ class Entry:
 class Layout:
     entries: tuple[Entry, ...]
     frames: tuple[tuple[int, bytes], ...]  # where in the file, and what
-    cpu_bytes: int  # where the small ones in the computer's memory end
-    small_bytes: int  # and where those on the device do, framing included
+    small_bytes: int  # where the small ones end, framing included; those on a device come last
     bytes: int
 
 
@@ -101,15 +100,15 @@ def lay_out(
     entries: list[Entry] = []
     frames: list[tuple[int, bytes]] = []
     known: dict[Any, tuple[bytes, bytes]] = {}
-    at = cpu = small = 0
+    at = small = 0
     for part in parts:
         entry, framing = place(part, at, known)
         entries.append(entry)
         frames += framing
         at = _up(entry.at + entry.length)
         if part.small:
-            cpu, small = at if part.device == "cpu" else cpu, at
-    return Layout(tuple(entries), tuple(frames), cpu, small, at)
+            small = at
+    return Layout(tuple(entries), tuple(frames), small, at)
 
 
 def _order(part: Part) -> int:

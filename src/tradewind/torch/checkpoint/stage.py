@@ -20,8 +20,9 @@ import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from tradewind.torch.checkpoint import aside
 from tradewind.torch.checkpoint.arena import CHUNK, Arena
-from tradewind.torch.checkpoint.aside import Aside, set_aside
+from tradewind.torch.checkpoint.aside import Aside, Sources
 from tradewind.torch.checkpoint.layout import Entry, Layout, source
 from tradewind.torch.checkpoint.snapshot import Snapshot
 
@@ -40,8 +41,7 @@ class Stager:
         if self.cuda and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
-        self._image: Any = None
-        self._views: dict[Any, list[Any]] = {}
+        self._small: Aside | None = None
         self._aside: Aside | None = None
         self._asked = False
 
@@ -54,23 +54,12 @@ class Stager:
 
     def prepare(self, layout: Layout, arena: Arena) -> None:
         """The framing goes into the arena, and that of small tensors onto the device."""
-        import torch
 
         for at, data in layout.frames:
             arena.memory[at : at + len(data)] = data
-        self._image, self._views = None, {}
-        self._aside, self._asked = None, False
-        first, last = layout.cpu_bytes, layout.small_bytes
-        if self.cuda and last > first:
-            image = torch.empty(last - first, dtype=torch.uint8, device=self.device)
-            image.copy_(arena.tensor[first:last])
-            for entry in layout.entries:
-                if entry.part.small and entry.part.device == "cuda":
-                    at = entry.data - first
-                    view = image[at : at + entry.part.bytes].view(entry.part.dtype)
-                    of = self._views.setdefault(entry.part.dtype, [])
-                    of.append((entry, view.view(entry.part.sizes)))
-            self._image = image
+        self._small, self._aside, self._asked = None, None, False
+        if self.cuda:
+            self._small = aside.small(layout, self.device)
 
     def start(
         self,
@@ -100,8 +89,7 @@ class Stager:
                 _into(arena, entry, each)
         big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
         if self.cuda:
-            self._gather(sources)
-            big = self._clone(layout, big)
+            big = self._clone(layout, sources, big)
             begin = torch.cuda.Event()
             begin.record(torch.cuda.current_stream(self.device))
             now = [each for each in big if is_early(each[0])]
@@ -139,24 +127,17 @@ class Stager:
         if self._stream is not None:
             self._stream.synchronize()
 
-    def _gather(self, sources: list[tuple[Entry, Any]]) -> None:
-        import torch
-
-        found = {id(entry): each for entry, each in sources}
-        for views in self._views.values():
-            torch._foreach_copy_(
-                [view for _, view in views], [found[id(entry)] for entry, _ in views]
-            )
-
-    def _clone(self, layout: Layout, parts: list[tuple[Entry, Any]]) -> list[tuple[Entry, Any]]:
-        """Returns what could not be cloned. Asked when training has shown what memory it needs, and
-        again only for other tensors."""
+    def _clone(self, layout: Layout, all_of_them: Sources, large: Sources) -> Sources:
+        """Returns what could not be cloned of the large ones. There is asked for room when training
+        has shown what memory it needs, and again only for other tensors."""
         if not self._asked:
-            self._asked, self._aside = True, set_aside(layout, self.device)
-        if self._aside is None:
-            return parts
-        self._aside.clone({id(entry): each for entry, each in parts})
-        return [each for each in parts if each[0].at < self._aside.first]
+            self._asked, self._aside = True, aside.set_aside(layout, self.device)
+        sources = {id(entry): each for entry, each in all_of_them}
+        for clone in (self._small, self._aside):
+            if clone is not None:
+                clone.clone(sources)
+        rest = self._aside
+        return [each for each in large if rest is None or each[0].at < rest.first]
 
     def _begin(
         self,
@@ -172,11 +153,7 @@ class Stager:
         self._stream.wait_event(begin)
         snapshot.started = torch.cuda.Event(enable_timing=True)
         snapshot.started.record(self._stream)
-        with torch.cuda.stream(self._stream):
-            first, last = layout.cpu_bytes, layout.small_bytes
-            for at, upto in _cuts(first, last) if self._image is not None else ():
-                image = self._image[at - first : upto - first]
-                arena.tensor[at:upto].copy_(image, non_blocking=True)
+        self._issue_clone(snapshot, arena, self._small)
         self._issue(snapshot, arena, now, None)
         snapshot.marks.clear()  # those are of parts that lie anywhere
 
@@ -199,16 +176,15 @@ class Stager:
                     since = 0
         return []
 
-    def _issue_aside(self, snapshot: Snapshot, arena: Arena) -> None:
+    def _issue_clone(self, snapshot: Snapshot, arena: Arena, clone: Aside | None) -> None:
         import torch
 
-        aside = self._aside
-        if aside is None:
+        if clone is None:
             return
-        marked, often = aside.first, max(CHUNK, snapshot.size // _MARKS)
+        marked, often = clone.first, max(CHUNK, snapshot.size // _MARKS)
         with torch.cuda.stream(self._stream):
-            for at, upto in _cuts(aside.first, aside.last):
-                part = aside.space[at - aside.first : upto - aside.first]
+            for at, upto in _cuts(clone.first, clone.last):
+                part = clone.space[at - clone.first : upto - clone.first]
                 arena.tensor[at:upto].copy_(part, non_blocking=True)
                 if upto - marked >= often:
                     snapshot.marks.append((upto, _mark(self._stream)))
@@ -238,7 +214,7 @@ class Stager:
             if not snapshot.gated.is_set():
                 self._issue(snapshot, arena, rest, None)
                 self._safe(snapshot)
-            self._issue_aside(snapshot, arena)
+            self._issue_clone(snapshot, arena, self._aside)
             self._end(snapshot)
         except Exception as error:
             snapshot.trouble = f"the copy from the device failed: {error}"
