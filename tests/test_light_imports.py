@@ -34,7 +34,8 @@ RUN = "from tradewind.cli.app import run; run({!r})"
         (RUN.format(["cost", "--help"]), {"rich", "msgspec", "tradewind.ledger"}),
         ("import tradewind; tradewind.catalog.load(account=False)", {"click", "rich"}),
         ("import tradewind.pictures", {"click", "rich"}),
-        ("import tradewind.torch; assert tradewind.torch.session", {"msgspec", "click"}),
+        ("import tradewind.torch", {"msgspec", "click"}),
+        ("import tradewind.torch; assert tradewind.torch.session", {"click", "rich"}),
         (
             "import tradewind.providers.local.host",
             {"click", "rich", "csv", "tradewind.catalog", "tradewind.providers.local.provider"},
