@@ -19,7 +19,7 @@ from tradewind.estimate import registry
 from tradewind.estimate.answer import answer
 from tradewind.estimate.columns import parameters
 from tradewind.estimate.question import Question
-from tradewind.torch.profile import profile
+from tradewind.torch.profiling.profile import profile
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.feed import Feed
-from tradewind.torch.sources import feed_of
+from tradewind.torch.feeds.feed import Feed
+from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.trees import dumped, loaded
 

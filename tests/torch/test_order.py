@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.torch.order import Point, Span, Step, following, mixed, permutation, slices, steps
+from tradewind.torch.feeds.order import (
+    Point,
+    Span,
+    Step,
+    following,
+    mixed,
+    permutation,
+    slices,
+    steps,
+)
 
 SIZE = st.integers(1, 300)
 WORLD = st.integers(1, 9)

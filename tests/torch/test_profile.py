@@ -27,8 +27,8 @@ from tests.torch import bad, models
 from tradewind.cli.profile import command
 from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.model.profile import Profile, from_json
-from tradewind.torch.inputs import InputSpec, parse_input
-from tradewind.torch.profile import profile
+from tradewind.torch.profiling.inputs import InputSpec, parse_input
+from tradewind.torch.profiling.profile import profile
 
 ROOT = Path(__file__).parent.parent.parent
 Cli = Callable[..., tuple[int, str, str]]
@@ -602,7 +602,7 @@ def test_without_torch_it_says_what_to_install() -> None:
     script = (
         "import sys\nsys.modules['torch'] = None\n"
         "from tradewind.cli.profile import command\n"
-        "import tradewind.torch, tradewind.torch.profile, tradewind.torch.inputs\n"
+        "import tradewind.torch.profiling.profile, tradewind.torch.profiling.inputs\n"
         "from tradewind.errors import MissingExtra\n"
         "try:\n    command.main(['a:b'], standalone_mode=False)\n"
         "except MissingExtra as error:\n    print(error.exit_code, error.hint)"

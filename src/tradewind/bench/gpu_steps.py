@@ -19,7 +19,7 @@ from tradewind.estimate.constants import fitted
 from tradewind.estimate.memory import GB, memory_use
 from tradewind.estimate.time import step_time
 from tradewind.model import Accelerator
-from tradewind.torch.profile import profile
+from tradewind.torch.profiling.profile import profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,9 @@ def command(
     current folder first. It returns a torch.nn.Module, or (module, example inputs), or both with a
     loss function. The model runs on fake tensors: it needs no GPU and no memory, however large.
     """
-    from tradewind.torch.inputs import parse_input
-    from tradewind.torch.profile import profile, require_torch
-    from tradewind.torch.theirs import load
+    from tradewind.torch.profiling.inputs import parse_input
+    from tradewind.torch.profiling.profile import profile, require_torch
+    from tradewind.torch.profiling.theirs import load
 
     folder = Path.cwd()
     specs = [parse_input(text) for text in inputs]

@@ -21,15 +21,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradewind.torch._session import Session
-    from tradewind.torch._session import Session as session  # noqa: N813 -- made like a function
+    from tradewind.torch.sessions.session import Session
+    from tradewind.torch.sessions.session import Session as session  # noqa: N813 -- made like a function
 
 __all__ = ["Session", "session"]
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from tradewind.torch._session import Session
+        from tradewind.torch.sessions.session import Session
 
         return Session
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tradewind.torch import seeding
-from tradewind.torch.order import Span, mixed
+from tradewind.torch.feeds import seeding
+from tradewind.torch.feeds.order import Span, mixed
 
 _SAMPLE, _COLLATE = 2, 3
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tradewind.torch.order import mixed
+from tradewind.torch.feeds.order import mixed
 
 # -- all generators of a process -------------------------------------------------------------------
 

@@ -20,14 +20,14 @@ from typing import Any
 
 from tradewind import clock
 from tradewind.errors import InvalidValue
-from tradewind.torch import fingerprint, restoring
-from tradewind.torch.agree import Agreement, Wish, own_gloo
-from tradewind.torch.notice import EXIT_CODE, GRACE_S, Notice
-from tradewind.torch.saving import Saver
-from tradewind.torch.sources import feed_of
-from tradewind.torch.state import Parts
+from tradewind.torch.feeds.sources import feed_of
+from tradewind.torch.sessions import fingerprint, restoring
+from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
+from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
+from tradewind.torch.sessions.saving import Saver
+from tradewind.torch.sessions.state import Parts
+from tradewind.torch.sessions.telling import Background, Teller, held
 from tradewind.torch.surroundings import Cadence, surroundings
-from tradewind.torch.telling import Background, Teller, held
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""

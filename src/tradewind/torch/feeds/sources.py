@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.feed import Feed, OrderedFeed
-from tradewind.torch.loaders import PlainFeed, StatefulFeed
-from tradewind.torch.streams import StreamFeed
+from tradewind.torch.feeds.feed import Feed, OrderedFeed
+from tradewind.torch.feeds.loaders import PlainFeed, StatefulFeed
+from tradewind.torch.feeds.streams import StreamFeed
 from tradewind.torch.surroundings import Surroundings
 
 

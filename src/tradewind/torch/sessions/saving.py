@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.torch.feed import Feed
-from tradewind.torch.state import Parts
+from tradewind.torch.feeds.feed import Feed
+from tradewind.torch.sessions.state import Parts
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.trees import dumped, packed
 

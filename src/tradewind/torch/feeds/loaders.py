@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.torch.feeds.workers import shielded
 from tradewind.torch.trees import dumped, loaded
-from tradewind.torch.workers import shielded
 
 
 class Counting:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from tradewind.torch.meter import arguments
+from tradewind.torch.profiling.meter import arguments
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from tradewind.errors import InvalidValue
-from tradewind.torch import order, samples, seeding
-from tradewind.torch.order import Point, Span, Step, mixed
-from tradewind.torch.samples import Collate, Piece, Seeded
-from tradewind.torch.workers import WorkerStart, shielded
+from tradewind.torch.feeds import order, samples, seeding
+from tradewind.torch.feeds.order import Point, Span, Step, mixed
+from tradewind.torch.feeds.samples import Collate, Piece, Seeded
+from tradewind.torch.feeds.workers import WorkerStart, shielded
 
 _DRAW = 4
 

@@ -13,11 +13,11 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
-from tradewind.torch import seeding
-from tradewind.torch.loaders import Counting
-from tradewind.torch.order import mixed
+from tradewind.torch.feeds import seeding
+from tradewind.torch.feeds.loaders import Counting
+from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.workers import WorkerStart, shielded
 from tradewind.torch.trees import dumped, loaded
-from tradewind.torch.workers import WorkerStart, shielded
 
 _STREAM = 5
 

@@ -18,9 +18,11 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.errors import InvalidValue
-from tradewind.torch import powersgd, seeding, trees
-from tradewind.torch.buckets import Arrival
-from tradewind.torch.gradients import Gradients
+from tradewind.torch import trees
+from tradewind.torch.feeds import seeding
+from tradewind.torch.sessions import powersgd
+from tradewind.torch.sessions.buckets import Arrival
+from tradewind.torch.sessions.gradients import Gradients
 
 _SMALL = 1 << 20
 _WRAPPINGS = ("_orig_mod.", "_checkpoint_wrapped_module.")

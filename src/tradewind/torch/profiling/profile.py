@@ -18,10 +18,10 @@ from typing import Any
 
 from tradewind.errors import InvalidValue, MissingExtra
 from tradewind.model.profile import Layer, Profile
-from tradewind.torch.faked import cpu_attention, dispatching, faked
-from tradewind.torch.inputs import InputSpec, batch_of
-from tradewind.torch.meter import Meter, storage_of, tensors_in
-from tradewind.torch.theirs import calling
+from tradewind.torch.profiling.faked import cpu_attention, dispatching, faked
+from tradewind.torch.profiling.inputs import InputSpec, batch_of
+from tradewind.torch.profiling.meter import Meter, storage_of, tensors_in
+from tradewind.torch.profiling.theirs import calling
 
 DTYPES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 _MOST_BATCH = 1_000_000

@@ -11,9 +11,11 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.errors import InvalidValue
-from tradewind.torch import buckets, powersgd, seeding, trees
-from tradewind.torch.order import mixed
-from tradewind.torch.state import Parts, bare, clean
+from tradewind.torch import trees
+from tradewind.torch.feeds import seeding
+from tradewind.torch.feeds.order import mixed
+from tradewind.torch.sessions import buckets, powersgd
+from tradewind.torch.sessions.state import Parts, bare, clean
 from tradewind.torch.trees import loaded
 
 _RANK = 6

@@ -1,0 +1,1 @@
+"""Batches by an order that can be gone on with: the script's own loader, iterated by ours."""
