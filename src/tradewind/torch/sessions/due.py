@@ -1,0 +1,27 @@
+"""Whether a save is due, and whether this is a good moment for it."""
+
+from __future__ import annotations
+
+from tradewind.torch.sessions.gradients import Gradients
+
+_PATIENCE = 64
+"""Steps that a save by time waits for gradients to be used up: without them it is smaller."""
+
+
+class Due:
+    def __init__(self) -> None:
+        self.by_time = self.by_count = False
+        self._postponed = 0
+
+    def now(self, gradients: Gradients) -> bool:
+        """After each step, on every rank: by the same gradients they come to the same answer."""
+        if not self.by_time and not self.by_count:
+            return False
+        if self._postponed < _PATIENCE and (
+            gradients.hidden() or (not self.by_count and gradients.any())
+        ):
+            self._postponed += 1
+            return False
+        self.by_time = self.by_count = False
+        self._postponed = 0
+        return True

@@ -1,0 +1,281 @@
+"""A training that can be interrupted at any time and goes on to the bit, whoever runs its loop.
+
+What it consists of is found and put back when it is made. After that, whoever runs the loop says
+`made` when a step is over and `between` when nothing of it is left to be done: there a checkpoint
+is taken, or the process ends because its machine goes. Random numbers are put back once more by
+`settle`, after the loader was made, because making one draws some.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tradewind import clock
+from tradewind.errors import InvalidValue
+from tradewind.torch.feeds.sources import feed_of
+from tradewind.torch.sessions import fingerprint, restoring
+from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
+from tradewind.torch.sessions.due import Due
+from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
+from tradewind.torch.sessions.saving import Saver
+from tradewind.torch.sessions.state import Parts
+from tradewind.torch.sessions.telling import Background, Teller, held
+from tradewind.torch.sessions.words import Voice
+from tradewind.torch.surroundings import Cadence, surroundings
+
+_SPARE_S = 2.0
+"""Of the time that a notice leaves, for what comes after the save."""
+_LAST_S, _CRASH_S = 1800.0, 5.0
+_FOLDER = "checkpoints"
+_KEEP = 2
+_WARM = 2  # steps after which optimizers have their state
+
+
+class Training:
+    """`Session` says what the options are."""
+
+    def __init__(
+        self,
+        *,
+        model: Any,
+        optimizer: Any,
+        scheduler: Any = None,
+        data: Any = None,
+        scaler: Any = None,
+        ema: Any = None,
+        powersgd: Any = None,
+        extra: Mapping[str, Any] | None = None,
+        config: Any = None,
+        folder: str | Path | None = None,
+        seed: int | None = None,
+        every_s: float | None = None,
+        every_steps: int | None = None,
+        keep: int | None = None,
+        grace_s: float = GRACE_S,
+        strict: bool = False,
+    ) -> None:
+        from tradewind.torch.checkpoint import Checkpoints, Place, own_group
+
+        self._around = around = surroundings()
+        self._voice = Voice(around.rank)
+        self._parts = Parts(
+            model=model,
+            optimizer=optimizer,
+            scheduler=scheduler,
+            scaler=scaler,
+            ema=ema,
+            extra={**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
+            world=around.world,
+        )
+        gloo = own_gloo()
+        self._seed = _agreed_seed(seed, gloo)
+        self._feed = feed_of(data, self._seed, around)
+        self._folder = Path(folder) if folder is not None else Path(_FOLDER)
+        self._every_steps = every_steps
+        self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
+        self._checkpoints = Checkpoints(
+            Place.of_run(self._folder) or Place(self._folder),
+            rank=around.rank,
+            world=around.world,
+            group=own_group(),
+            keep=keep or self._cadence.keep or _KEEP,
+            device=self._parts.device,
+            warn=self._voice.warn,
+        )
+        self._agreement = Agreement(gloo)
+        first = around.rank == 0
+        self._teller = Teller(
+            around.progress if first else None, self._folder / "metrics.jsonl" if first else None
+        )
+        self._due = Due()
+        self.step_number = 0
+        """Steps that were made, by all legs together."""
+        self.resumed = False
+        """Whether it goes on from a checkpoint."""
+        self._back: restoring.Back | None = None
+        self._stopping = self._closed = False
+        self._since = 0
+        facts = self._feed.facts() if self._feed is not None else {}
+        made_with = fingerprint.fingerprint(config, facts)
+        self._saver = Saver(
+            self._checkpoints, self._parts, self._feed, around, made_with, self._voice.warn
+        )
+        self._restore(made_with, strict=strict)
+        self._saver.check()
+        self._looked_s = clock.monotonic()
+        self._watch(grace_s)
+        if self.resumed:
+            self._saver.prepare()
+
+    def _restore(self, made_with: dict[str, Any], *, strict: bool) -> None:
+        back = restoring.restore(self._checkpoints, self._parts)
+        if back is None:
+            return
+        shared = back.shared
+        self.step_number = self._saver.step = back.step
+        self._seed = int(shared["seed"])
+        self.resumed = True
+        said = list(back.said)
+        if self._feed is not None:
+            mine = back.mine["feed"] if back.mine is not None else None
+            said += self._feed.restore(shared["feed"] or {}, mine)
+        for words in said:
+            self._voice.warn_once(words)
+        changed = fingerprint.differences(shared["made_with"], made_with)
+        if changed and strict:
+            raise InvalidValue(
+                f"since the checkpoint of step {back.step}: {'; '.join(changed)}",
+                hint="leave strict out to go on with what is here now",
+            )
+        for words in changed:
+            self._voice.warn_once(f"since the checkpoint of step {back.step}: {words}")
+        self._back = back
+        restoring.numbers(back, self._seed, self._around.rank)
+        self._teller.resumed(back.step)
+        ranks = "" if back.world == self._around.world else f", then of {back.world} ranks"
+        self._voice.say(f"goes on from step {back.step} ({back.key}{ranks})")
+
+    def _watch(self, grace_s: float) -> None:
+        for optimizer in self._parts.optimizers.values():
+            optimizer.register_step_pre_hook(lambda *_: self._checkpoints.gate())
+            optimizer.register_step_post_hook(
+                lambda optimizer, *_: self._parts.gradients.used(optimizer)
+            )
+        self._notice = Notice(self._around.save, grace_s=grace_s, say=self._voice.say)
+        self._notice.install()
+        self._background = Background(self._notice.look, self._cadence.read, self._teller.tell)
+        atexit.register(self.close)
+
+    # -- what whoever runs the loop says -----------------------------------------------------------
+
+    def settle(self) -> None:
+        """The random numbers of the checkpoint, once: whatever was drawn since is forgotten."""
+        if self._back is not None:
+            restoring.numbers(self._back, self._seed, self._around.rank)
+            self._back = None
+
+    def made(self, values: dict[str, Any]) -> None:
+        """A step is made; on every rank, as often."""
+        self.step_number += 1
+        first = self._around.rank == 0
+        self._teller.made(self.step_number, held(values) if first and values else {})
+        self._since += 1
+        if self.step_number == _WARM and not self.resumed:
+            self._saver.prepare()
+        if self._agreement.due():
+            self._look()
+        if self._every_steps and self.step_number % self._every_steps == 0:
+            self._due.by_count = True
+
+    def save(self) -> None:
+        """Saves after this step, whatever the cadence says. On every rank."""
+        self._due.by_count = True
+
+    def between(self) -> None:
+        """What the ranks have agreed on, now that the step is over on this one."""
+        if self._stopping:
+            self._leave()
+        if self._due.now(self._parts.gradients):
+            if self._saver.save(self.step_number, self._seed):
+                self._cadence.saved()
+            else:
+                self._cadence.refused()
+
+    def _look(self) -> None:
+        now_s = clock.monotonic()
+        step_s, self._looked_s, self._since = (now_s - self._looked_s) / self._since, now_s, 0
+        notice = self._notice
+        due = self._around.rank == 0 and self._cadence.due()
+        heard = self._agreement.look(Wish(due, notice.asked, notice.left_s(), step_s))
+        if heard is not None:
+            self._due.by_time |= heard.save
+            if heard.stop:
+                notice.told(heard.left_s)
+                self._stopping = True
+        self._poll()
+
+    def _poll(self) -> None:
+        saved = self._checkpoints.poll()
+        if saved is not None:
+            self._teller.saved = max(self._teller.saved, saved.step)
+
+    # -- ending ------------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        """The machine goes: saves what can be saved in time, and ends the process."""
+        left_s = self._notice.left_s() - _SPARE_S
+        if self._saver.step < self.step_number and self._checkpoints.would_take_s() < left_s:
+            self._saver.save(self.step_number, self._seed, wait=True, deadline_s=left_s)
+        else:
+            self._checkpoints.finish(max(left_s, 0.0))
+        self._told_saved()
+        saved = self._teller.saved
+        self._voice.say(f"ends after step {self.step_number}; step {saved} is saved")
+        self._end()
+        raise SystemExit(EXIT_CODE)
+
+    def save_last(self) -> None:
+        """What was reached, before a loop's end is told to the script."""
+        if self._saver.step < self.step_number:
+            self._saver.save(self.step_number, self._seed, wait=True)
+        else:
+            self._checkpoints.finish(_LAST_S)
+        self._told_saved()
+
+    def _told_saved(self) -> None:
+        self._poll()
+        self._teller.tell(now=True)
+
+    def finish(self) -> None:
+        """Saves the last state and lets go of everything."""
+        if not self._closed:
+            self.save_last()
+            self._checkpoints.close()
+            self.close()
+
+    def close(self) -> None:
+        """Lets go of everything; what is being saved has a moment to get done. A process that
+        crashed must not wait for ranks that wait for it."""
+        if self._closed:
+            return
+        self._checkpoints.finish(_CRASH_S)
+        self._told_saved()
+        self._end()
+        self._notice.remove()
+
+    def _end(self) -> None:
+        self._closed = True
+        self._background.close()
+        self._agreement.close()
+        if self._feed is not None:
+            self._feed.close()
+        atexit.unregister(self.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.close()
+
+
+def _agreed_seed(seed: int | None, gloo: Any) -> int:
+    """Rank 0's: many scripts give each rank another."""
+    import torch
+
+    given = torch.initial_seed() if seed is None else seed
+    word = torch.tensor([given & ((1 << 63) - 1)], dtype=torch.int64)
+    if gloo is not None:
+        torch.distributed.broadcast(word, src=0, group=gloo)
+    return int(word.item())
