@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tradewind.torch.feeds.workers import shielded
-from tradewind.torch.trees import dumped, loaded
+from tradewind.torch.trees import loaded, packed
 
 
 class Counting:
@@ -104,7 +104,7 @@ class StatefulFeed(Counting):
             self._iterator = iter(self._loader)
 
     def mine(self) -> dict[str, Any]:
-        return {"state": dumped(self._loader.state_dict())}
+        return {"state": packed(self._loader.state_dict(), "the loader")}
 
     def _placed(self, mine: dict[str, Any] | None) -> list[str]:
         if mine is None:

@@ -88,4 +88,16 @@ def _plain(config: Any) -> Any:
         return {}
     if not isinstance(config, dict) and hasattr(config, "__dict__"):
         config = vars(config)
-    return json.loads(json.dumps(config, default=str, sort_keys=True))
+    try:
+        return json.loads(json.dumps(_keyed(config), default=str, sort_keys=True))
+    except (TypeError, ValueError, RecursionError):  # it holds itself, or what JSON has not
+        return {"all of it": str(config)}
+
+
+def _keyed(config: Any) -> Any:
+    """With texts as keys: others can be neither sorted nor written."""
+    if isinstance(config, dict):
+        return {str(key): _keyed(value) for key, value in config.items()}
+    if isinstance(config, (list, tuple)):
+        return [_keyed(each) for each in config]
+    return config
