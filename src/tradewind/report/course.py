@@ -28,15 +28,14 @@ def course_of(
     if spec is not None and not spec.steps:
         return Course(points=_by_time(state, legs, submitted, now))
     told: dict[int, list[Point]] = {}
-    saved = [Point(submitted, 0.0)]
+    saved = [Point(kept.at, kept.step) for kept in curves.kept if kept.at is not None]
     for commit in commits:
         for event in commit.events:
             if not isinstance(event, Progress | LegOver):
                 continue
             if isinstance(event, Progress):
                 told.setdefault(event.leg, []).append(Point(commit.at, event.step))
-            if event.saved > saved[-1].step:
-                saved.append(Point(commit.at, event.saved))
+            saved.append(Point(commit.at, event.saved))
     points = [Point(submitted, 0.0)]
     for leg in legs:
         if leg.up is None:
@@ -47,7 +46,18 @@ def course_of(
         points.append(Point(min([leg.up, *(point.at for point in own[:1])]), leg.began))
         points += own
         points.append(Point(until, leg.step))
-    return Course(points=_thinned(points), saved=_thinned(saved))
+        if leg.lost:
+            points.append(Point(until, leg.step - leg.lost))
+    return Course(points=_thinned(points), saved=_thinned(_rising(saved, submitted, now)))
+
+
+def _rising(found: Sequence[Point], submitted: datetime, now: datetime) -> list[Point]:
+    """From nought on, each higher than the one before: what was saved stays so."""
+    points = [Point(submitted, 0.0)]
+    for point in sorted(found, key=lambda point: point.at):
+        if point.step > points[-1].step and point.at <= now:
+            points.append(point)
+    return points
 
 
 def _by_time(

@@ -13,6 +13,9 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
+from msgspec import DecodeError
+from msgspec.json import decode
+
 from tradewind.report.figures import Bucket, Curve, Kept, Point
 
 MOST = 1000
@@ -114,8 +117,10 @@ class Curves:
         if at is not None:
             self._point(leg, Point(at, step))
         for name, value in row.items():
+            if name in _OWN:
+                continue
             number = _number(value)
-            if name in _OWN or number is None:
+            if number is None:
                 continue
             if name not in self._making:
                 if len(self._making) == MOST_CURVES:
@@ -168,13 +173,18 @@ def _rank(name: str) -> int:
 
 def _decoded(line: bytes) -> dict[str, Any] | None:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
+        row = decode(line)
+    except (DecodeError, RecursionError):
+        try:
+            row = json.loads(line)  # which knows NaN and Infinity, as Python writes them
+        except (ValueError, RecursionError):
+            return None
     return row if isinstance(row, dict) else None
 
 
 def _number(value: Any) -> float | None:
+    if type(value) is float:
+        return value if isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradewind.report.figures import Report
-from tradewind.units import format_hours, format_money
+from tradewind.units import format_duration, format_hours, format_money
 
 REAL = (
     "Real: the processes of the job, its steps and metrics, its checkpoints, how long everything"
@@ -17,6 +17,11 @@ _MADE_UP = (
 
 def span(seconds: float) -> str:
     return format_hours(max(seconds, 0.0) / 3600)
+
+
+def after(seconds: float) -> str:
+    """A moment since the submission: to the second, where that says something."""
+    return format_duration(int(max(seconds, 0.0)), parts=2)
 
 
 def money(micros: int) -> str:

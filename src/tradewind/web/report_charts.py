@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from tradewind.report.figures import Curve, Point, Refusal, Report, Stay, Zone
-from tradewind.report.words import money, number, span
+from tradewind.report.words import after, money, number
 from tradewind.web.svg import Plot, round_marks, time_marks
 from tradewind.web.words import MARKETS
 
@@ -73,7 +73,7 @@ def timeline(report: Report, clock: Clock) -> str:
         _lane(plot, clock, legs, plot.top + row * _LANE + _NAME, len(report.legs) > _MOST_BARS)
     for refusal in report.refusals[:_MOST_BARS]:
         row = names.get(_key(refusal), len(shown))
-        words = f"refused after {span(clock.at(refusal.at))}: {refusal.reason}"
+        words = f"refused after {after(clock.at(refusal.at))}: {refusal.reason}"
         plot.bar(
             clock.at(refusal.at), clock.at(refusal.at), plot.top + row * _LANE + _NAME, _BAR,
             "refused", words,
@@ -143,7 +143,7 @@ def leg_words(leg: Stay, clock: Clock) -> str:
     cause = leg.cause.replace("_", " ") or "goes on"
     return (
         f"leg {leg.leg}: {leg.what} {MARKETS.get(leg.market, leg.market)} in {leg.place}, from"
-        f" {span(clock.at(leg.since))} for {span(until - clock.at(leg.since))}, {cause},"
+        f" {after(clock.at(leg.since))} for {after(until - clock.at(leg.since))}, {cause},"
         f" {money(leg.micros)}"
     )
 

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TypeVar
 
 from tradewind.report.figures import Kept, Report, Stay, Sum
-from tradewind.report.words import many, money, number, span
+from tradewind.report.words import after, many, money, number
 from tradewind.units import format_bytes
 from tradewind.web.report_charts import Clock
 from tradewind.web.words import MARKETS, html, prose
@@ -76,7 +76,7 @@ def _leg(leg: Stay, report: Report, clock: Clock) -> str:
         f'<tr><th scope="row"><b>{leg.leg}</b> {html(leg.what)} <i class="dot {_css(leg)}"></i>'
         f'{html(market)}<span class="under">{html(leg.place)}</span>'
         f'<span class="under">{prose(cause + ended)}</span></th>'
-        f'<td class="n wide">{span(since)}</td><td class="n">{span(until - since)}</td>'
+        f'<td class="n wide">{after(since)}</td><td class="n">{after(until - since)}</td>'
         f'<td class="n wide">{steps}</td><td class="n">{money(leg.micros)}{usual}</td></tr>'
     )
 
@@ -95,7 +95,7 @@ def _places(report: Report) -> str:
         f'<tr><th scope="row">{html(zone.instance_type)} {html(MARKETS.get(zone.market, ""))}'
         f'<span class="under">{html(zone.place)}</span></th>'
         f'<td class="n">{zone.legs:,}</td><td class="n">{zone.taken:,}</td>'
-        f'<td class="n wide">{zone.refused:,}</td><td class="n">{span(zone.held_s)}</td>'
+        f'<td class="n wide">{zone.refused:,}</td><td class="n">{after(zone.held_s)}</td>'
         f'<td class="n">{money(zone.micros)}</td></tr>'
         for zone in shown
     ]
@@ -115,7 +115,7 @@ def _sum(each: Sum) -> str:
     usual = "–" if each.on_demand is None else money(each.on_demand)
     return (
         f'<tr><th scope="row">{html(each.what)}</th><td class="n wide">{each.legs:,}</td>'
-        f'<td class="n">{span(each.seconds)}</td><td class="n">{money(each.micros)}</td>'
+        f'<td class="n">{after(each.seconds)}</td><td class="n">{money(each.micros)}</td>'
         f'<td class="n">{usual}</td></tr>'
     )
 
@@ -163,7 +163,7 @@ def checkpoints(report: Report, clock: Clock) -> str:
 
 
 def _kept(each: Kept, clock: Clock) -> str:
-    at = "–" if each.at is None else span(clock.at(each.at))
+    at = "–" if each.at is None else after(clock.at(each.at))
     size = "–" if each.bytes is None else format_bytes(each.bytes, digits=3)
     took = "–" if each.took_s is None else f"{each.took_s:.3g} s"
     there = "" if not each.there else ' <span class="tag">kept</span>'
@@ -178,7 +178,7 @@ def _kept_words(kept: Sequence[Kept], clock: Clock) -> str:
     moments = sorted(clock.at(each.at) for each in kept if each.at is not None)
     if len(moments) > 2:
         apart = [b - a for a, b in pairwise(moments)]
-        text += f"; one every {span(median(apart))} as a rule"
+        text += f"; one every {after(median(apart))} as a rule"
     took = [each.took_s for each in kept if each.took_s is not None]
     if took:
         text += f"; saving took {median(took):.3g} s as a rule, beside the training"
@@ -198,7 +198,7 @@ def events(report: Report, clock: Clock) -> str:
             continue
         tail = f"<pre>{_pre(line.tail)}</pre>" if line.tail else ""
         rows.append(
-            f'<tr><td class="n">{span(clock.at(line.at))}</td>'
+            f'<tr><td class="n">{after(clock.at(line.at))}</td>'
             f"<td>{prose(line.words)}{tail}</td></tr>"
         )
     return folded(table(head, rows, "events"), len(report.events), "event")
