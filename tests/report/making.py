@@ -49,13 +49,17 @@ class Making:
         self.leg += 1
         name = f"{RUN_ID}-{self.leg}"
         request = Request(launch_id=name, run_id=RUN_ID, leg=self.leg, way=way, hard_stop_s=100_000)
-        machine = Machine(
-            machine_id=f"m{self.leg}", launch_id=name, run_id=RUN_ID, leg=self.leg, rank=0,
-            launched_s=int(START.timestamp()) + self.at_s,
+        machines = tuple(
+            Machine(
+                machine_id=f"m{self.leg}" + (f"-{rank}" if rank else ""), launch_id=name,
+                run_id=RUN_ID, leg=self.leg, rank=rank,
+                launched_s=int(START.timestamp()) + self.at_s,
+            )
+            for rank in range(way.nodes)
         )  # fmt: skip
         self.write(
             events.LegRequested(request=request, reason="it is the cheapest"),
-            events.MachinesFound(machines=(machine,), reason="the provider launched them"),
+            events.MachinesFound(machines=machines, reason="the provider launched them"),
         )
         self.write(events.LegUp(leg=self.leg, reason="all have reported"), later_s=10)
         if seconds is None:
@@ -66,9 +70,14 @@ class Making:
             leg=self.leg, cause=cause, reason="so it is", step=self.step, saved=self.saved,
             tail="ValueError: <b>bad</b>" if cause == "job_failed" else "",
         )  # fmt: skip
-        ended = replace(machine, ended_s=machine.launched_s + 10 + seconds)
-        gone = events.MachineEnded(machine=ended, reason="its provider says so")
-        return self.write(over, gone, later_s=seconds)
+        gone = [
+            events.MachineEnded(
+                machine=replace(machine, ended_s=machine.launched_s + 10 + seconds),
+                reason="its provider says so",
+            )
+            for machine in machines
+        ]
+        return self.write(over, *gone, later_s=seconds)
 
     def refused(self) -> Making:
         self.leg += 1
@@ -117,8 +126,7 @@ def finished() -> Making:
 
 def of_many(legs: int, spec: Spec = MARKETS) -> Making:
     """So many interruptions, in three places."""
-    made = Making(spec=spec)
-    made.saved = 0.0
+    made = Making(spec=spec, work=100.0 * (legs + 1))
     for number in range(legs):
         zone = "abc"[number % 3]
         made.stay(150, way=replace(SPOT, zone=f"r1-{zone}"))

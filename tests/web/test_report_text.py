@@ -83,7 +83,7 @@ def test_what_matters_is_said() -> None:
         "2 taken, 1 refused",
         "80 steps lost with machines",
         "On demand alone $1.01",
-        "loss by step, all legs together: 1,000 steps",
+        "loss by step, all legs together, up to step 1,000: 0.9091 at the end",
     ):
         assert expected in page.text
     assert "rehearsal" not in page.text

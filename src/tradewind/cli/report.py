@@ -72,7 +72,8 @@ def show(report: Report) -> None:
     if report.events:
         click.echo()
     for line in report.events[-_LAST:]:
-        click.echo(f"{line.at.astimezone():%Y-%m-%d %H:%M:%S}  {line.words}")
+        moment = words.after((line.at - report.submitted).total_seconds())
+        click.echo(f"  {moment:<12}{line.words}")
         if line.tail:
             click.echo(line.tail)
     if len(report.events) > _LAST:

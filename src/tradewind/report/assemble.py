@@ -152,6 +152,8 @@ def _lines(commits: Iterable[Commit]) -> tuple[Line, ...]:
     for commit in commits:
         for event in commit.events:
             words, _, tail = event_words(event).partition("\n")
+            if isinstance(event, events.Submitted):
+                words = "submitted"  # commands hold keys now and then, and reports are sent on
             if words:
                 found.append(Line(at=commit.at, words=words, tail=tail))
     return tuple(found)

@@ -133,7 +133,7 @@ class Bucket(Struct, frozen=True, array_like=True):
 class Curve(Struct, frozen=True, kw_only=True):
     name: str
     rows: int
-    """Steps that were measured, each once."""
+    """Steps that were measured, each once; some fewer where buckets are wide and legs many."""
     width: int
     """Steps in a bucket."""
     buckets: tuple[Bucket, ...]

@@ -14,6 +14,8 @@ _LANE, _BAR, _NAME = 38, 14, 16
 MOST_LANES = 12
 _MOST_BARS = 1500
 """More legs than that are joined, where they follow each other in a lane."""
+_MOST_DOTS = 60
+MOST_SEAMS = 40
 _ROOM = 1.03
 """What is drawn ends a little before the edge."""
 
@@ -70,7 +72,12 @@ def timeline(report: Report, clock: Clock) -> str:
     for leg in report.legs:
         every.setdefault(names.get(_key(leg), len(shown)), []).append(leg)
     for row, legs in every.items():
-        _lane(plot, clock, legs, plot.top + row * _LANE + _NAME, len(report.legs) > _MOST_BARS)
+        top = plot.top + row * _LANE + _NAME
+        if len(report.legs) > _MOST_BARS:
+            _joined(plot, clock, legs, top)
+        else:
+            _bars(plot, clock, legs, top)
+        _marks(plot, clock, legs, top, dense=len(report.legs) > _MOST_DOTS)
     for refusal in report.refusals[:_MOST_BARS]:
         row = names.get(_key(refusal), len(shown))
         words = f"refused after {after(clock.at(refusal.at))}: {refusal.reason}"
@@ -93,10 +100,7 @@ def _named(zone: Zone) -> str:
     return f"{zone.instance_type} {MARKETS.get(zone.market, zone.market)} · {zone.place}"
 
 
-def _lane(plot: Plot, clock: Clock, legs: Sequence[Stay], top: float, joined: bool) -> None:
-    if joined:
-        _joined(plot, clock, legs, top)
-        return
+def _bars(plot: Plot, clock: Clock, legs: Sequence[Stay], top: float) -> None:
     for leg in legs:
         since, until = clock.at(leg.since), clock.at(leg.until) if leg.until else clock.now
         up = min(clock.at(leg.up), until) if leg.up else until
@@ -104,6 +108,16 @@ def _lane(plot: Plot, clock: Clock, legs: Sequence[Stay], top: float, joined: bo
         plot.bar(since, up, top, _BAR, "starting", words)
         if until > up:
             plot.bar(up, until, top, _BAR, _market(leg.market), words)
+
+
+def _marks(plot: Plot, clock: Clock, legs: Sequence[Stay], top: float, *, dense: bool) -> None:
+    """Where machines went. Of very many, only short strokes below the bars."""
+    if dense:
+        moments = [clock.at(leg.until) for leg in legs if leg.until and leg.taken]
+        near = clock.end / 1000
+        apart = {round(at / near): at for at in moments}
+        plot.ticks(apart.values(), top + _BAR, 4, "taken-tick")
+        return
     for leg in legs:
         if leg.noticed is not None:
             plot.mark(clock.at(leg.noticed), top + _BAR / 2, "noticed", f"notice, leg {leg.leg}")
@@ -193,11 +207,12 @@ def curve(drawn: Curve, report: Report, *, height: int) -> str:
         height=height,
         label=f"{drawn.name} by step",
     )
-    plot.across([(at, number(at)) for at in round_marks(min(steps[0], 0.0), steps[-1], 6)])
+    across = [at for at in round_marks(min(steps[0], 0.0), steps[-1], 6) if at == int(at)]
+    plot.across([(at, number(at)) for at in across])
     marks = round_marks(low - room / 2, high + room / 2, 4 if height > 150 else 2)
     plot.up([(at, f"{at:.4g}") for at in marks])
-    seams = dict.fromkeys(leg.began for leg in report.legs if steps[0] < leg.began < steps[-1])
-    plot.ticks(list(seams)[:2000], plot.top, plot.height, "seam")
+    if len(seams(report)) <= MOST_SEAMS:
+        plot.ticks(seams(report), plot.top, plot.height, "seam")
     if drawn.width > 1:
         plot.area(
             [(bucket.step, bucket.low) for bucket in drawn.buckets],
@@ -210,6 +225,11 @@ def curve(drawn: Curve, report: Report, *, height: int) -> str:
     if len(drawn.buckets) == 1:
         plot.mark(steps[0], plot.y(drawn.buckets[0].mean), "here")
     return plot.made()
+
+
+def seams(report: Report) -> list[float]:
+    """Steps from which a leg went on."""
+    return list(dict.fromkeys(leg.began for leg in report.legs if leg.began))
 
 
 def smoothed(values: Sequence[float]) -> list[float]:

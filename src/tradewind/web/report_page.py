@@ -78,7 +78,7 @@ def _figures(report: Report) -> str:
     if report.steps:
         rows.append(("Made again", number(report.lost), "steps lost with machines"))
     return "\n".join(
-        f"<div><dt>{html(name)}</dt><dd>{html(value)}</dd>"
+        f'<div class="{name.lower().replace(" ", "-")}"><dt>{html(name)}</dt><dd>{html(value)}</dd>'
         f'<dd class="range">{html(under)}</dd></div>'
         for name, value, under in rows
     )
@@ -185,10 +185,13 @@ def _curves(report: Report) -> str:
         )
     first, rest = report.curves[0], report.curves[1 : 1 + _SMALL_CURVES]
     text = (
-        f"{first.name} by step, all legs together: {number(first.rows)} steps, {first.last:.4g} at"
-        f" the end, {first.best:.4g} at best."
+        f"{first.name} by step, all legs together, up to step {number(first.buckets[-1].step)}:"
+        f" {first.last:.4g} at the end, {first.best:.4g} at best."
     )
-    if any(leg.began for leg in report.legs):
+    times = len(charts.seams(report))
+    if times > charts.MOST_SEAMS:
+        text += f" Legs went on from {times:,} checkpoints, none of which can be seen."
+    elif times:
         text += " Faint uprights are where a leg went on from a checkpoint."
     text += " The strong line is smoothed."
     small = "".join(
@@ -231,7 +234,7 @@ def _money(report: Report) -> str:
         )
     if purse.estimated:
         notes.append(f"{money(purse.estimated)} of it is reckoned, not told by a provider.")
-    if purse.open:
+    if purse.open and report.rehearsal is None:
         notes.append(f"{many(purse.open, 'machine')} still cost money.")
     text = "".join(f"<li>{prose(note)}</li>" for note in notes)
     listed = f'<ul class="notes quiet">{text}</ul>' if notes else ""
