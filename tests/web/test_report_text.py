@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from tests.report.making import MARKETS, Making, finished, losses, of_many
-from tests.runs.builders import SPOT
+from tests.runs.builders import SAMPLES, SPOT, sample, simulated
 from tests.web.test_page_text import HOSTILE, Page
+from tradewind.api.handle import Run
+from tradewind.model.event import Commit
 from tradewind.report.figures import Report
+from tradewind.sim.faults import RUN
+from tradewind.store.memory import MemoryStore
 from tradewind.web.report_page import render
 from tradewind.web.svg import Plot, round_marks, time_marks
 
@@ -139,3 +144,31 @@ def test_a_plot_of_nothing_divides_by_nothing() -> None:
     plot.area([], [], "band")
     plot.bar(5, 5, 0, 1, "spot")
     assert "<svg" in plot.made()
+
+
+def written(commits: Sequence[Commit]) -> Report:
+    store = MemoryStore()
+    for commit in commits:
+        store.create(f"runs/{RUN}/journal/{commit.number:020d}.json", msgspec.json.encode(commit))
+    return Run(RUN, store).report()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_controllers_write_can_be_reported(seed: int) -> None:
+    """Runs through everything that can go wrong, at their ends and cut off in the middle."""
+    commits = simulated(seed)
+    for part in (commits, commits[: len(commits) // 2], commits[:1]):
+        report = written(part)
+        Page(render(report))
+        assert sum(leg.micros for leg in report.legs) == report.money.micros
+        assert sum(each.micros for each in report.money.by_place) == report.money.micros
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_journals_of_old_can_be_reported(name: str) -> None:
+    commits = sample(name)
+    report = written(
+        [msgspec.structs.replace(commit, number=n) for n, commit in enumerate(commits, 1)]
+    )
+    Page(render(report))
+    assert (report.submitted is None) == (name == "abandoned")

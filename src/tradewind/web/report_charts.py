@@ -14,6 +14,7 @@ _LANE, _BAR, _NAME = 38, 14, 16
 MOST_LANES = 12
 _MOST_BARS = 1500
 """More legs than that are joined, where they follow each other in a lane."""
+_WELL = ("finished", "cancelled", "moved")
 _MOST_DOTS = 60
 MOST_SEAMS = 40
 _ROOM = 1.03
@@ -121,12 +122,17 @@ def _marks(plot: Plot, clock: Clock, legs: Sequence[Stay], top: float, *, dense:
     for leg in legs:
         if leg.noticed is not None:
             plot.mark(clock.at(leg.noticed), top + _BAR / 2, "noticed", f"notice, leg {leg.leg}")
-        if leg.until is not None and leg.cause not in ("finished", "cancelled", "moved"):
+        if leg.until is not None and (leg.taken or is_broken(leg)):
             kind = "taken" if leg.taken else "broken"
             plot.mark(
                 clock.at(leg.until), top + _BAR / 2, kind,
                 f"leg {leg.leg}: {leg.cause.replace('_', ' ')}",
             )  # fmt: skip
+
+
+def is_broken(leg: Stay) -> bool:
+    """It ended, though neither wanted nor taken."""
+    return leg.until is not None and not leg.taken and leg.cause not in _WELL
 
 
 def _joined(plot: Plot, clock: Clock, legs: Sequence[Stay], top: float) -> None:

@@ -115,15 +115,20 @@ def _body(report: Report) -> str:
 def _timeline(report: Report, clock: Clock) -> str:
     if not report.legs and not report.refusals:
         return '<p class="quiet">No machine was asked for yet.</p>'
-    there = any(zone.there is not None for zone in report.zones)
-    keys = [
-        ("spot", "spot"), ("on-demand", "on demand"), ("starting", "starting"),
-        ("noticed", "notice"), ("taken", "machine taken"), ("broken", "ended otherwise"),
-        ("refused", "launch refused"),
-        *([("had", "spot could be had")] if there else []),
-        *([("saved-key", "checkpoint")] if report.checkpoints else []),
-    ]  # fmt: skip
-    return charts.timeline(report, clock) + "\n" + _keys(keys) + "\n" + _hours(report)
+    legs = report.legs
+    keys = (
+        ("spot", "spot", any(leg.market != "on_demand" for leg in legs)),
+        ("on-demand", "on demand", any(leg.market == "on_demand" for leg in legs)),
+        ("starting", "starting", bool(legs)),
+        ("noticed", "notice", any(leg.noticed for leg in legs)),
+        ("taken", "machine taken", any(leg.taken for leg in legs)),
+        ("broken", "ended otherwise", any(charts.is_broken(leg) for leg in legs)),
+        ("refused", "launch refused", bool(report.refusals)),
+        ("had", "spot could be had", any(zone.there is not None for zone in report.zones)),
+        ("saved-key", "checkpoint", bool(report.checkpoints)),
+    )
+    shown = [(css, name) for css, name, there in keys if there]
+    return charts.timeline(report, clock) + "\n" + _keys(shown) + "\n" + _hours(report)
 
 
 def _keys(keys: Sequence[tuple[str, str]]) -> str:
@@ -190,7 +195,7 @@ def _curves(report: Report) -> str:
     )
     times = len(charts.seams(report))
     if times > charts.MOST_SEAMS:
-        text += f" Legs went on from {times:,} checkpoints, none of which can be seen."
+        text += f" Legs went on from {times:,} checkpoints, too many to be marked."
     elif times:
         text += " Faint uprights are where a leg went on from a checkpoint."
     text += " The strong line is smoothed."
