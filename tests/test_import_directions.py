@@ -31,11 +31,12 @@ MAY = {
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
     "spot": BASE | {"model", "policy"},
-    "web": BASE | {"model"},
+    "web": BASE | {"model", "report"},
     "store": BASE | {"model"},
     "journal": BASE | {"model", "store"},
     "runs": BASE | {"model", "policy"},
     "ledger": BASE | {"model"},
+    "report": BASE | {"model", "runs", "ledger", "spot"},
     "runs_store": BASE | {"model", "store", "journal", "runs"},
     "budgetfile": BASE | {"ledger"},
     "providers": BASE | {"model"},
@@ -52,7 +53,7 @@ MAY = {
     | {"controller", "providers", "runs", "runs_store"},
     "api": BASE
     | {"model", "catalog", "plan", "workload", "store", "journal", "runs", "runs_store", "ledger"}
-    | {"providers", "controller", "supervisor"},
+    | {"providers", "controller", "supervisor", "report"},
     "upkeep": BASE
     | {"model", "store", "journal", "runs", "runs_store", "budgetfile", "ledger"}
     | {"providers", "controller", "api"},
@@ -60,6 +61,7 @@ MAY = {
     | {
         "upkeep",
         "api",
+        "report",
         "model",
         "catalog",
         "pictures",
@@ -92,6 +94,7 @@ PURE = [
     "policy",
     "runs",
     "ledger",
+    "report",
     "supervisor/decide.py",
     "supervisor/exits.py",
     *(

@@ -1,12 +1,15 @@
-"""Writes examples/store: the journals of four made-up runs, for docs/commands/cost.md.
+"""Writes examples/store: four made-up runs, for docs/commands/cost.md and report.md.
 
     python tools/example_store.py
 
-A commit holds several events there, so that the files are few. What is written is always the same.
+Their journals, and what the job of one of them has measured. A commit holds all events of a moment,
+so that the files are few. What is written is always the same.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +18,7 @@ from msgspec.structs import replace
 
 from tradewind import journal
 from tradewind.model import event as events
+from tradewind.model import places
 from tradewind.model.run import Facts, Machine, Request, Spec, Way
 from tradewind.store.base import RESERVED
 from tradewind.store.local import LocalStore
@@ -45,6 +49,12 @@ LAMBDA = replace(
     start_cost=0,
     facts=Facts(billing_step_s=60),
 )
+
+_WHY = {
+    "interrupted": "the provider will take this machine",
+    "finished": "the job has ended well on every machine",
+    "job_failed": "the job has failed with exit code 1",
+}
 
 
 def main() -> None:
@@ -90,7 +100,11 @@ def _write(
     outcome: str,
 ) -> None:
     start_s = int(at.timestamp())
-    written: list[list[events.Event]] = [[events.Submitted(run_id=run_id, spec=spec)]]
+    whole_h = sum(hours or 0 for _, hours in stays)
+    written: list[tuple[int, list[events.Event]]] = [
+        (start_s, [events.Submitted(run_id=run_id, spec=spec)])
+    ]
+    saved = 0
     for leg, (way, hours) in enumerate(stays, 1):
         name = f"{run_id}-{leg}"
         request = Request(launch_id=name, run_id=run_id, leg=leg, way=way, hard_stop_s=100_000)
@@ -98,32 +112,67 @@ def _write(
             machine_id=f"i-{run_id[-6:]}{leg:02d}", launch_id=name, run_id=run_id, leg=leg, rank=0,
             launched_s=start_s,
         )  # fmt: skip
-        written.append(
-            [
-                events.LegRequested(request=request, reason="it is the cheapest"),
-                events.MachinesFound(machines=(machine,), reason="the provider launched them"),
-                events.LegUp(leg=leg, reason="every supervisor has reported"),
-            ]
-        )
+        asked = events.LegRequested(request=request, reason="it is the cheapest")
+        found = events.MachinesFound(machines=(machine,), reason="the provider launched them")
+        up = events.LegUp(leg=leg, reason="every supervisor has reported")
+        written += [(start_s, [asked, found]), (start_s + 420, [up])]
         if hours is None:
+            going = events.Progress(leg=leg, step=1900.0, saved=1800.0, rate=0.137)
+            written.append((start_s + 14_000, [going]))
             continue
-        start_s += int(hours * 3600)
-        cause = "interrupted" if leg < len(stays) else "finished"
-        ended = replace(machine, ended_s=start_s)
+        ended_s = start_s + int(hours * 3600)
+        last = leg == len(stays)
+        done = spec.work if outcome == "succeeded" else 0.6 * spec.work
+        begun, reached = saved, done if last else saved + int(done * hours / whole_h)
+        saved = int(reached) if last and outcome == "succeeded" else int(reached) // 500 * 500
+        cause = (
+            "interrupted" if not last else "finished" if outcome == "succeeded" else "job_failed"
+        )
         written.append(
+            (
+                ended_s,
+                [
+                    events.LegOver(
+                        leg=leg, cause=cause, reason=_WHY[cause], step=reached, saved=float(saved)
+                    ),
+                    events.MachineEnded(
+                        machine=replace(machine, ended_s=ended_s), reason="its provider says so"
+                    ),
+                ],
+            )
+        )
+        if spec.name == "finetune-8b":
+            _measure(store, run_id, leg, (begun, int(reached)), (start_s + 600, ended_s))
+        start_s = ended_s + 240
+    if outcome:
+        written[-1][1].extend(
             [
-                events.LegOver(leg=leg, cause=cause, reason="it has stopped", saved=1000.0 * leg),
-                events.MachineEnded(machine=ended, reason="its provider says so"),
+                events.Ended(outcome=outcome, reason="the job has ended"),
+                events.Closed(reason="every machine has ended and is accounted for"),
             ]
         )
-        start_s += 240
-    if outcome:
-        written[-1] += [
-            events.Ended(outcome=outcome, reason="the job has ended"),
-            events.Closed(reason="every machine has ended and is accounted for"),
-        ]
-    for number, together in enumerate(written, 1):
-        journal.append(store, run_id, number, writer="example", at=at, events=together)
+    for number, (at_s, together) in enumerate(written, 1):
+        moment = datetime.fromtimestamp(at_s, UTC)
+        journal.append(store, run_id, number, writer="example", at=moment, events=together)
+
+
+def _measure(
+    store: LocalStore, run_id: str, leg: int, steps: tuple[int, int], times: tuple[int, int]
+) -> None:
+    """Every fiftieth step, and the checkpoints; a curve as trainings have them."""
+    (begun, reached), (since_s, until_s) = steps, times
+    lines = []
+    for step in range(begun + 50 - begun % 50, reached + 1, 50):
+        at_s = since_s + (until_s - since_s) * (step - begun) // (reached - begun)
+        wobble = (step * 7919 % 101 - 50) / 50
+        loss = 1.1 + 1.6 * math.exp(-step / 1800) + 0.05 * wobble
+        lines.append({"step": step, "loss": round(loss, 4), "at_s": at_s})
+        if step % 500 == 0:
+            lines.append(
+                {"checkpoint": step, "took_s": 41.5, "bytes": 112_000_000_000, "at_s": at_s + 42}
+            )
+    data = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    store.create(places.piece(places.metrics(run_id, leg, 0), 0), data)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def test_another_shipper_goes_on_where_the_last_one_ended(tmp_path: Path) -> Non
     assert third.flush(60)
     third.close()
     assert sent(store) == b"tradewind: one\ntradewind: two\ntradewind: three\n"
-    assert shipped(store, "run-1", 1, 0) == len(sent(store))
+    assert shipped(store, places.logs("run-1", 1, 0)) == len(sent(store))
 
 
 @pytest.mark.parametrize("after", [0, 1, 4, 5, PIECE - 1, PIECE, PIECE + 9, 3 * PIECE])
@@ -116,7 +116,7 @@ def test_what_was_sent_takes_no_room_on_the_disk(tmp_path: Path) -> None:
     assert shipper.flush(60)
     shipper.close()
     assert sent(store) == expected + b"more\n"
-    assert shipped(store, "run-1", 1, 0) == len(expected) + 5
+    assert shipped(store, places.logs("run-1", 1, 0)) == len(expected) + 5
 
 
 def test_a_job_s_own_files_beside_the_pieces_are_none(tmp_path: Path) -> None:

@@ -179,6 +179,25 @@ def test_metrics_are_read_later(tmp_path: Path) -> None:
     assert all(isinstance(line["loss"], float) for line in lines)
 
 
+def test_a_run_is_told_what_was_measured_and_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a file that only grows: steps that are made again are told again."""
+    sent = tmp_path / "sent.jsonl"
+    sent.write_text('{"step": 1, "lo')  # of one that was killed
+    monkeypatch.setenv("TRADEWIND_METRICS", str(sent))
+    train(tmp_path / "kept", 4, OPTIMIZERS["sgd"], every_steps=2)
+    train(tmp_path / "kept", 6, OPTIMIZERS["sgd"], every_steps=2)
+    torn, *rest = sent.read_text().splitlines()
+    assert torn == '{"step": 1, "lo'
+    lines = [json.loads(line) for line in rest]
+    assert [line["step"] for line in lines if "step" in line] == [1, 2, 3, 4, 5, 6]
+    assert all(line["at_s"] > 1e9 for line in lines)
+    saved = [line for line in lines if "checkpoint" in line]
+    assert {4, 6} <= {line["checkpoint"] for line in saved}
+    assert all(line["bytes"] > 100 and line["took_s"] > 0 for line in saved)
+
+
 def test_what_has_changed_is_an_error_where_that_is_wanted(tmp_path: Path) -> None:
     train(tmp_path, 3, OPTIMIZERS["sgd"], config={"rate": 1, "deep": {"er": 2}})
     with pytest.raises(InvalidValue, match=r"step 3: deep\.er was 2 and is 3") as caught:

@@ -5,6 +5,7 @@ submit.py   from a workload or a plan to a run that is recorded
 follow.py   a run as it stands, looked after here or in the background
 orders.py   stop, resume, interrupt
 logs.py     what a job has printed
+reporting.py  what a report of a run is made of
 legs.py     the legs of a run
 wishes.py   how machines of this computer are to be interrupted
 fleet.py    which providers there are, and the loop over them

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tradewind.model.plan import Plans
     from tradewind.model.run import Spec
     from tradewind.plan.document import Saved
+    from tradewind.report.figures import Report
     from tradewind.runs.state import RunState
 
 Where = str | Path | Store | None
@@ -158,6 +159,14 @@ class Run:
         check_leg(self.id, self.state, leg)
         reader = Reader(self.store, self.id, leg=leg, rank=rank)
         return reader.lines(self.state, last=True)
+
+    def report(self) -> Report:
+        """All that there is to say of it, in figures; `tradewind.web.report_page` makes a page of
+        them."""
+        from tradewind.api.reporting import report_of
+
+        self._sight.look()
+        return report_of(self._sight)
 
     @property
     def _leg(self) -> int:

@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from tradewind import clock, runs_store, steps
 from tradewind.errors import InvalidValue
+from tradewind.runs.words import outcome_words
 from tradewind.store.base import Store
-
-OUTCOMES = {
-    "succeeded": "done",
-    "failed": "failed",
-    "cancelled": "stopped by its user",
-    "out_of_budget": "stopped: its budget is spent",
-    "too_late": "stopped: its deadline has passed",
-    "too_long": "stopped: its machines were up for as long as they may be",
-    "idle": "stopped: it did nothing",
-    "abandoned": "never submitted",
-}
-
-
-def outcome_words(outcome: str) -> str:
-    return OUTCOMES.get(outcome, outcome.replace("_", " "))
 
 
 def stop(store: Store, run_id: str, reason: str = "its user asked for it") -> bool:

@@ -163,6 +163,7 @@ def here(spec: Spec, nodes: int | None) -> Spec:
 
 def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> str:
     """Bundles the folder and records the run; returns its id."""
+    from msgspec import json
     from msgspec.structs import replace
 
     from tradewind import steps
@@ -179,6 +180,7 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     spec = replace(spec, job=spec.job | sent)
     if wish is not None:
         wishes.keep(run_id, wish)
+        store.replace(places.rehearsal(run_id), json.encode(wish))
     controller = fleet.loop(store).controller
     if not steps.run(controller.submit(run_id, spec), performer(store, {})):
         wishes.drop(run_id)

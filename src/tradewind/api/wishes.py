@@ -2,7 +2,7 @@
 
 It stands beside them, in `$TRADEWIND_HOME/local/interruptions/<run-id>.json`, because whoever looks
 after the run may be another process than the one that submitted it. A trace is kept whole: the file
-it came from may be gone by then.
+it came from may be gone by then. The run's store has it too, for whoever reports of the run later.
 """
 
 from __future__ import annotations
@@ -85,10 +85,14 @@ def folder() -> Path:
 
 def wish_of(run_id: str) -> Wish | None:
     try:
-        wish: Wish = _decode(_place(run_id).read_bytes())
-        return wish
+        return decoded(_place(run_id).read_bytes())
     except (OSError, DecodeError):
         return None
+
+
+def decoded(data: bytes) -> Wish:
+    wish: Wish = _decode(data)
+    return wish
 
 
 def keep(run_id: str, wish: Wish) -> None:

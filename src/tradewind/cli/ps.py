@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind.api.orders import OUTCOMES
 from tradewind.cli import render
 from tradewind.errors import TradewindError
+from tradewind.runs.words import OUTCOMES
 
 if TYPE_CHECKING:
     from tradewind.runs_store import Loaded

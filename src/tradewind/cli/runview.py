@@ -5,52 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tradewind.api.orders import OUTCOMES, outcome_words
-from tradewind.model import event as events
+from tradewind.runs.words import OUTCOMES, outcome_words
+from tradewind.runs.words import event_words as event_words
 from tradewind.units import format_hours, format_money
 
 if TYPE_CHECKING:
     from tradewind.model.run import Heartbeat
     from tradewind.runs.state import RunState
     from tradewind.runs_store import Loaded
-
-
-def event_words(event: events.Event) -> str:
-    """One line; empty for what only bookkeepers want to see."""
-    match event:
-        case events.Submitted():
-            return f"submitted: {event.spec.job.get('command', event.spec.name)}"
-        case events.LegRequested():
-            return f"leg {event.request.leg}: {event.reason}"
-        case events.MachinesFound():
-            return f"machines: {', '.join(m.machine_id for m in event.machines)} ({event.reason})"
-        case events.LaunchRefused():
-            return f"leg {event.leg} refused, {event.kind.replace('_', ' ')}: {event.reason}"
-        case events.LaunchUnknown():
-            return f"leg {event.leg}: it is not known what became of the launch: {event.reason}"
-        case events.LegUp():
-            return f"leg {event.leg} is up: {event.reason}"
-        case events.LegDraining():
-            return f"leg {event.leg} is to save and stop ({event.cause}): {event.reason}"
-        case events.LegOver():
-            tail = f"\n{_indented(event.tail)}" if event.tail else ""
-            return (
-                f"leg {event.leg} is over ({event.cause.replace('_', ' ')}): {event.reason}{tail}"
-            )
-        case events.Forecast():
-            return f"forecast: {event.reason}"
-        case events.Warned():
-            return f"note: {event.reason}"
-        case events.CancelAsked():
-            return f"stop asked for: {event.reason}"
-        case events.Ended():
-            return f"{OUTCOMES.get(event.outcome, event.outcome)}: {event.reason}"
-        case events.Resumed():
-            return f"resumed: {event.reason}"
-        case events.Abandoned():
-            return f"abandoned: {event.reason}"
-        case _:
-            return ""
 
 
 def status(
@@ -106,7 +68,3 @@ def outcome(state: RunState) -> str:
 def ending(state: RunState, micros: int) -> str:
     legs = len({rented.machine.leg for rented in state.machines.values()})
     return f"{outcome(state)}; {legs} leg{'s' if legs != 1 else ''}, {format_money(micros)}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.rstrip().splitlines()[-10:])

@@ -49,7 +49,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
         )
         return
     _summary(loaded, sight)
-    _timeline(legs)
+    timeline(legs)
     for commit in loaded.commits:
         for event in commit.events:
             words = runview.event_words(event)
@@ -78,7 +78,7 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
         click.echo(f"  now      {runview.status(state, sight.beats, now)}")
 
 
-def _timeline(legs: list[dict[str, Any]]) -> None:
+def timeline(legs: list[dict[str, Any]]) -> None:
     """A bar for each leg: dots until it is up, then = on spot and # otherwise."""
     if not legs:
         return

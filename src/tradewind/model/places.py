@@ -10,6 +10,8 @@ runs/<run-id>/legs/<leg>/address                 host:port of rank 0, for the ot
 runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
 runs/<run-id>/shards/<leg>/<step>-<life>/…       its parts; what has no manifest is none
 runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
+runs/<run-id>/metrics/<leg>/<rank>/<offset>.log  what it has measured, in the same way
+runs/<run-id>/rehearsal.json                     how machines of a local run are interrupted
 kits/<sha256>/kit.tar                            wheels for machines that have only Python
 """
 
@@ -66,13 +68,30 @@ def shards(run_id: str) -> str:
 
 def logs(run_id: str, leg: int | None = None, rank: int | None = None) -> str:
     """The folder of a run's, a leg's or one machine's output."""
-    folder = f"runs/{run_id}/logs/"
+    return _pieces("logs", run_id, leg, rank)
+
+
+def metrics(run_id: str, leg: int | None = None, rank: int | None = None) -> str:
+    """The same of what its job has measured."""
+    return _pieces("metrics", run_id, leg, rank)
+
+
+def log_piece(run_id: str, leg: int, rank: int, offset: int) -> str:
+    return piece(logs(run_id, leg, rank), offset)
+
+
+def piece(folder: str, offset: int) -> str:
+    return f"{folder}{offset:020d}.log"
+
+
+def rehearsal(run_id: str) -> str:
+    return f"runs/{run_id}/rehearsal.json"
+
+
+def _pieces(what: str, run_id: str, leg: int | None, rank: int | None) -> str:
+    folder = f"runs/{run_id}/{what}/"
     if leg is not None:
         folder += f"{leg:06d}/"
         if rank is not None:
             folder += f"{rank:04d}/"
     return folder
-
-
-def log_piece(run_id: str, leg: int, rank: int, offset: int) -> str:
-    return f"{logs(run_id, leg, rank)}{offset:020d}.log"

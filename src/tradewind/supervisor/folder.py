@@ -5,6 +5,7 @@ state.json     what a new supervisor must know      bundle.tar.gz  as it was fet
 up.json        since when the machine is up         work/          the bundle, unpacked
 lock           held by the supervisor that lives    setup.done     the setup has been done here
 progress.json  written by the job                   save           there when the job is to save
+metrics.jsonl  appended to by the job
 
 After a supervisor was killed, the next one goes on from here: it does not begin a job again that
 has ended, and does not count its time from the start.
@@ -86,6 +87,7 @@ class MachineFolder:
         self.bundle = self.path / "bundle.tar.gz"
         self.spool = self.path / "spool.log"
         self.progress = self.path / "progress.json"
+        self.metrics = self.path / "metrics.jsonl"
         self.save = self.path / "save"
         self.cadence = self.path / "cadence.json"
         self.setup_done = self.path / "setup.done"

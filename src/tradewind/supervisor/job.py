@@ -38,7 +38,7 @@ from tradewind.supervisor.decide import Job
 from tradewind.supervisor.exits import Blame, blame
 from tradewind.supervisor.folder import MachineFolder, State
 from tradewind.supervisor.idle import Quiet, of_machine
-from tradewind.supervisor.logs import Shipper, Spool
+from tradewind.supervisor.logs import Shippers, Spool
 from tradewind.supervisor.progress import Progress
 from tradewind.supervisor.unpack import unpack
 from tradewind.supervisor.watch import Watch
@@ -70,7 +70,7 @@ class Work:
         store: Store,
         folder: MachineFolder,
         spool: Spool,
-        shipper: Shipper,
+        shipper: Shippers,
         watch: Watch,
         wake: Callable[[], None],
     ) -> None:
@@ -355,6 +355,7 @@ class Work:
             "TRADEWIND_STORE": boot.store_url,
             "TRADEWIND_RESUME": "",
             "TRADEWIND_PROGRESS": str(self._folder.progress),
+            "TRADEWIND_METRICS": str(self._folder.metrics),
             "TRADEWIND_SAVE": str(self._folder.save),
             "TRADEWIND_CADENCE": str(self._folder.cadence),
         }

@@ -7,6 +7,8 @@ without a gap, so whoever comes next, after a failure or in a new process, goes 
 one ends. Memory is one piece, however long the log or its lines, and so is about what the spool
 takes of the disk: what was sent gives its room back, and there is room for some more, so that a
 disk which others have filled does not end the job at its next word.
+
+What the job measures goes the same way, through a spool and a shipper of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -91,9 +94,10 @@ class Shipper:
         rank: int,
         *,
         wait_s: float = WAIT_S,
+        stream: Callable[[str, int, int], str] = places.logs,
     ) -> None:
         self._spool, self._store = spool, store
-        self._place = (run_id, leg, rank)
+        self._folder = stream(run_id, leg, rank)
         self._wait_s = wait_s
         self._retry_s = _RETRY_S * wait_s / WAIT_S
         self._sent: int | None = None
@@ -127,7 +131,7 @@ class Shipper:
             pause = self._wait_s
             try:
                 if self._sent is None:
-                    sent = shipped(self._store, *self._place)
+                    sent = shipped(self._store, self._folder)
                     self._spool.grow(sent)
                     self._set(sent)
                 assert self._sent is not None
@@ -153,7 +157,7 @@ class Shipper:
         pressing = pressing or self._wanted > sent
         if not data or (len(data) < PIECE and not pressing):
             return False
-        key = places.log_piece(*self._place, sent)
+        key = places.piece(self._folder, sent)
         if not self._store.create(key, data):
             # Ours, from before an answer was lost or we were: as long as it was then.
             data = self._store.get(key)
@@ -166,9 +170,26 @@ class Shipper:
             self._changed.notify_all()
 
 
-def shipped(store: Store, run_id: str, leg: int, rank: int) -> int:
+class Shippers:
+    """All that a machine sends, as one."""
+
+    def __init__(self, *shippers: Shipper) -> None:
+        self._shippers = shippers
+
+    def flush(self, timeout_s: float) -> bool:
+        """As that of each, in so long together."""
+        until = clock.stopwatch() + timeout_s
+        left = [each.flush(max(until - clock.stopwatch(), 0.0)) for each in self._shippers]
+        return all(left)
+
+    def close(self) -> None:
+        for each in self._shippers:
+            each.close()
+
+
+def shipped(store: Store, folder: str) -> int:
     """How many bytes of a machine's output are in the store."""
-    keys = _pieces(store, run_id, leg, rank)
+    keys = _pieces(store, folder)
     return _offset(keys[-1]) + len(store.get(keys[-1])) if keys else 0
 
 
@@ -177,11 +198,16 @@ def read_logs(
 ) -> bytes:
     """The output from byte `after` on, as far as it is in the store, and up to about `most` bytes;
     empty where there is no more yet. Ask again from where it ends."""
+    return read_pieces(store, places.logs(run_id, leg, rank), after, most=most)
+
+
+def read_pieces(store: Store, folder: str, after: int = 0, *, most: int = 16 * PIECE) -> bytes:
+    """The same of any such folder."""
     before = after - PIECE  # no piece is longer, so none that begins there holds the byte
-    start = places.log_piece(run_id, leg, rank, before) if before >= 0 else ""
+    start = places.piece(folder, before) if before >= 0 else ""
     held: list[bytes] = []
     at = after
-    for key in _pieces(store, run_id, leg, rank, start):
+    for key in _pieces(store, folder, start):
         offset = _offset(key)
         if offset > at or at - after >= most:
             break  # a gap: an earlier piece is still to be seen
@@ -191,9 +217,8 @@ def read_logs(
     return b"".join(held)
 
 
-def _pieces(store: Store, run_id: str, leg: int, rank: int, after: str = "") -> list[str]:
+def _pieces(store: Store, folder: str, after: str = "") -> list[str]:
     """Only those: a job knows the store, and may have put something of its own beside them."""
-    folder = places.logs(run_id, leg, rank)
     names = re.compile(re.escape(folder) + r"\d{20}\.log")
     return [key for key in store.list_after(folder, after) if names.fullmatch(key)]
 

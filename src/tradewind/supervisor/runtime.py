@@ -19,6 +19,7 @@ from copy import copy
 from msgspec.structs import asdict
 
 from tradewind.errors import NoAccess, TradewindError
+from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.timing import DRAIN_S, EACH_S
 from tradewind.steps import Steps
@@ -28,7 +29,7 @@ from tradewind.supervisor.channel import Channel, Exchange
 from tradewind.supervisor.decide import Act, Job, Me, Save, ShutDown, Start, Stop, decide
 from tradewind.supervisor.folder import FINAL, MachineFolder, State
 from tradewind.supervisor.job import LAST_WORDS_S, Work
-from tradewind.supervisor.logs import WAIT_S, Shipper, Spool
+from tradewind.supervisor.logs import WAIT_S, Shipper, Shippers, Spool
 from tradewind.supervisor.notice import Notice
 from tradewind.supervisor.watch import Watch
 
@@ -43,6 +44,8 @@ _END_S = 10.0
 _HELD_S = 60.0
 """More than a store's client waits between two attempts, and with UNREACHABLE_S far off."""
 _RETRY_S = 5.0
+_METRICS_S = 10.0
+"""Between two pieces of what the job measures: they are looked at later, and there are many."""
 _MARGIN_S = 5.0
 """Before the provider takes the machine, to kill and to send the last words."""
 
@@ -60,8 +63,15 @@ class Supervisor:
             folder.keep(kept)
         self.me = _me(boot, kept)
         self._spool = Spool(folder.spool)
-        self._shipper = Shipper(
-            self._spool, store, boot.run_id, boot.leg, boot.rank, wait_s=watch.real_s(WAIT_S)
+        here = (store, boot.run_id, boot.leg, boot.rank)
+        self._shipper = Shippers(
+            Shipper(self._spool, *here, wait_s=watch.real_s(WAIT_S)),
+            Shipper(
+                Spool(folder.metrics),
+                *here,
+                wait_s=watch.real_s(_METRICS_S),
+                stream=places.metrics,
+            ),
         )
         self._channel = Channel(store, self._wake.set)
         self._work = Work(boot, store, folder, self._spool, self._shipper, watch, self._wake.set)

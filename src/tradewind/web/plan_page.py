@@ -3,21 +3,16 @@ play with, and why the rest lost.
 
     Path("plan.html").write_text(plan_page.render(plans), encoding="utf-8")
 
-Style and script lie as files in `assets` and are put into the page; the numbers go in as JSON. What
-matters most (the sentence, the best few, what would have to give, the assumptions) is plain HTML
-and is there without the script. The page's policy lets exactly that style and that script in, by
-their hashes, and no request out.
+The numbers go in as JSON. What matters most (the sentence, the best few, what would have to give,
+the assumptions) is plain HTML and is there without the script.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
-from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from tradewind.units import format_hours as span
-from tradewind.web import page_data, words
+from tradewind.web import page_data, shell, words
 from tradewind.web.words import html
 
 if TYPE_CHECKING:
@@ -27,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def render(plans: Plans) -> str:
-    style, script, body = (_asset(name) for name in ("plan.css", "plan.js", "plan.html"))
+    style, script = shell.style("plan.css"), shell.asset("plan.js")
     parts = {
-        "policy": f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}",
+        "policy": shell.policy(style, script),
         "style": style,
         "script": script,
         "name": html(plans.workload.name),
@@ -46,23 +41,7 @@ def render(plans: Plans) -> str:
         "made": f"{plans.made_at:%Y-%m-%d %H:%M %Z}".strip(),
         "data": page_data.as_json(page_data.data(plans)),
     }
-    # One pass over the template: what was put in is not looked at again.
-    pieces = body.split("{{")
-    text = pieces[0]
-    for piece in pieces[1:]:
-        name, _, rest = piece.partition("}}")
-        text += parts[name] + rest
-    return text
-
-
-def _asset(name: str) -> str:
-    return (files("tradewind.web") / "assets" / name).read_text(encoding="utf-8").strip()
-
-
-def _hash(text: str) -> str:
-    """Of what stands between the tags, the line breaks around it included."""
-    digest = sha256(f"\n{text}\n".encode()).digest()
-    return f"'sha256-{b64encode(digest).decode()}'"
+    return shell.filled(shell.asset("plan.html"), parts)
 
 
 def _facts(rows: Sequence[tuple[str, str]]) -> str:

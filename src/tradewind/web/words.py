@@ -30,15 +30,20 @@ LIMITS = {
 }
 
 
-def clean(text: str) -> str:
+def clean(text: str, longest: int = LONGEST) -> str:
     """On one line, of a sane length, without what HTML has no way to write."""
     text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "�", text)
     text = " ".join(text.split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def html(text: str) -> str:
     return escape(clean(text))
+
+
+def prose(text: str) -> str:
+    """Sentences: longer than a name or a reason."""
+    return escape(clean(text, 20 * LONGEST))
 
 
 def money(micros: int) -> str:

@@ -1,4 +1,5 @@
-"""What a training tells: its progress to the supervisor, its metrics to a file.
+"""What a training tells: its progress to the supervisor, its metrics to a file, and in a run those
+to the supervisor too, with the checkpoints that it has taken.
 
 Nothing here makes the device wait. Values stay the tensors they are until another thread reads
 them, some steps later; it also writes the files.
@@ -14,9 +15,12 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
+
+if TYPE_CHECKING:
+    from tradewind.torch.checkpoint.job import Saved
 
 _RATE_S = 20.0
 _TELL_S = 1.0
@@ -24,10 +28,14 @@ _KEPT = 1000
 
 
 class Teller:
-    """`progress` and `metrics` are files, or None: only rank 0 writes them."""
+    """`progress`, `metrics` and `sent` are files, or None: only rank 0 writes them. `metrics` is a
+    line for each step that counts; `sent` is taken away as it grows, so there a step that is made
+    again has a line again, and each says when it was written."""
 
-    def __init__(self, progress: Path | None, metrics: Path | None) -> None:
-        self._progress, self._metrics = progress, metrics
+    def __init__(
+        self, progress: Path | None, metrics: Path | None, sent: Path | None = None
+    ) -> None:
+        self._progress, self._metrics, self._sent = progress, metrics, sent
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, dict[str, Any]]] = []
         self.rows: deque[dict[str, float]] = deque(maxlen=_KEPT)
@@ -36,6 +44,9 @@ class Teller:
         self._past: deque[tuple[float, int]] = deque()
         self._told: tuple[int, int] | None = None
         self._told_at = -math.inf
+        self._kept: list[dict[str, float]] = []
+        if sent is not None:
+            _end_line(sent)
 
     def resumed(self, step: int) -> None:
         """Steps after it are made again: what was told of them goes."""
@@ -55,6 +66,17 @@ class Teller:
         if values:
             with self._lock:
                 self._waiting.append((step, values))
+
+    def keep(self, saved: Saved, ranks: int) -> None:
+        """A checkpoint that is complete; told once."""
+        if saved.step <= self.saved:
+            return
+        self.saved = saved.step
+        row = {"checkpoint": saved.step, "took_s": round(saved.total_s, 3)}
+        if ranks == 1:  # of the others' parts it does not know
+            row["bytes"] = saved.bytes
+        with self._lock:
+            self._kept.append(row)
 
     def rate(self) -> float | None:
         """Steps a second, of late."""
@@ -83,6 +105,7 @@ class Teller:
     def _write_metrics(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
+            kept, self._kept = self._kept, []
         try:
             rows = _read(waiting)
         except Exception:  # something among them cannot be read: then each for itself
@@ -91,8 +114,24 @@ class Teller:
         if rows and self._metrics is not None:
             with suppress(OSError):
                 self._metrics.parent.mkdir(parents=True, exist_ok=True)
-                with self._metrics.open("a") as stream:
-                    stream.writelines(json.dumps(row) + "\n" for row in rows)
+                _append(self._metrics, rows)
+        if (rows or kept) and self._sent is not None:
+            at_s = round(clock.now().timestamp(), 3)
+            with suppress(OSError):
+                _append(self._sent, [{**row, "at_s": at_s} for row in [*rows, *kept]])
+
+
+def _append(path: Path, rows: list[dict[str, float]]) -> None:
+    with path.open("a") as stream:
+        stream.write("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _end_line(path: Path) -> None:
+    """One that was killed may have left half a line."""
+    with suppress(OSError), path.open("r+b") as stream:
+        if stream.seek(0, os.SEEK_END):
+            stream.seek(-1, os.SEEK_END)
+            stream.write(b"" if stream.read(1) == b"\n" else b"\n")
 
 
 def held(values: dict[str, Any]) -> dict[str, Any]:

@@ -97,7 +97,9 @@ class Training:
         self._agreement = Agreement(gloo)
         first = around.rank == 0
         self._teller = Teller(
-            around.progress if first else None, self._folder / "metrics.jsonl" if first else None
+            around.progress if first else None,
+            self._folder / "metrics.jsonl" if first else None,
+            around.metrics if first else None,
         )
         self._due = Due()
         self.step_number = 0
@@ -225,7 +227,7 @@ class Training:
     def _poll(self) -> None:
         saved = self._checkpoints.poll()
         if saved is not None:
-            self._teller.saved = max(self._teller.saved, saved.step)
+            self._teller.keep(saved, self._around.world)
 
     # -- ending ------------------------------------------------------------------------------------
 
