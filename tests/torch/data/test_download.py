@@ -109,9 +109,7 @@ def test_what_has_changed_since_is_begun_anew(
     assert "has changed while it was read; begins again" in capfd.readouterr().err
 
 
-def test_wrong_checksums(
-    web: LocalHttp, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_checksums(web: LocalHttp, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     web.on("/f", File(SMALL))
     with pytest.raises(BadFile, match=f"has another checksum.*{sha256(SMALL)}"):
         download(web.url + "/f", tmp_path / "f", sha256="0" * 64)

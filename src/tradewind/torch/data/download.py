@@ -46,6 +46,8 @@ def download(
         if target.exists():
             say(f"{target} has another checksum than {wanted}: it is downloaded anew")
         fetched(source_, target, wanted, say=say, patience_s=patience_s)
+        if wanted:
+            _remember(target, wanted)
     return target
 
 
@@ -89,8 +91,6 @@ def fetched(
         _synced(target.parent)
     except OSError as error:
         raise NoAccess(f"{target} cannot be written: {error.strerror or error}") from None
-    if sha256:
-        _remember(target, sha256)
     progress.done(", checksum right" if sha256 else "")
 
 

@@ -65,3 +65,18 @@ def _taken(path: Path, what: str, say: Callable[[str], None]) -> tuple[int, bool
             os.pwrite(handle, f"process {os.getpid()} of {os.uname().nodename}".encode(), 0)
             return handle, waited
         os.close(handle)
+
+
+def is_free(path: Path) -> bool:
+    """Whether nobody holds it just now."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

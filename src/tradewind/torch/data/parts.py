@@ -76,8 +76,8 @@ def _fetch(
     facts = _patiently(source.look, patience_s, trouble, lambda: False)
     size = facts.size
     done = _done(part, facts, checked) if facts.ranges else set()
-    if not done:
-        forget(part)
+    if not done:  # its bytes will be written over; its place is kept
+        _notes(part).unlink(missing_ok=True)
     _room(part, size, len(done) * PART)
     try:
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -107,8 +107,7 @@ def _room(part: Path, size: int | None, there: int) -> None:
     free = shutil.disk_usage(part.parent).free
     if size - there > free:
         raise NoAccess(
-            f"{part.parent} has {sized(free)} free, and {sized(size - there)} are"
-            " needed",
+            f"{part.parent} has {sized(free)} free, and {sized(size - there)} are needed",
             hint="make room, or choose another folder",
         )
 
@@ -226,6 +225,11 @@ def _patiently(
                     raise Stopped("stopped") from None
                 clock.sleep(min(left_s, 0.2))
             pause_s = min(2 * pause_s, _MOST_PAUSE_S)
+
+
+def patiently(act: Callable[[], Any], trouble: Callable[[str], None]) -> Any:
+    """For small things: until it is done, or nothing came for too long."""
+    return _patiently(act, PATIENCE_S, trouble, lambda: False)
 
 
 # -- what is there already -------------------------------------------------------------------------

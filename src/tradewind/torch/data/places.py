@@ -36,7 +36,9 @@ def expanded(where: str) -> list[str]:
     return [
         name
         for number in range(int(first), int(last) + 1)
-        for name in expanded(where[: found.start()] + str(number).zfill(len(first)) + where[found.end() :])
+        for name in expanded(
+            where[: found.start()] + str(number).zfill(len(first)) + where[found.end() :]
+        )
     ]
 
 
@@ -48,13 +50,13 @@ def cache_folder(given: str | Path | None) -> Path:
 def files(where: str, suffixes: tuple[str, ...], cache: str | Path | None) -> list[Path]:
     """Local files; those of a store are brought first, and then lie in the cache for good."""
     if is_here(where):
-        return _here(here(where), suffixes)
+        return local(here(where), suffixes)
     found = listed(where, suffixes)
     folder = cache_folder(cache) / "files"
     return [_brought(url, folder) for url in found]
 
 
-def _here(where: str, suffixes: tuple[str, ...]) -> list[Path]:
+def local(where: str, suffixes: tuple[str, ...]) -> list[Path]:
     path = Path(where).expanduser()
     if path.is_dir():
         found = sorted(each for each in path.iterdir() if each.suffix in suffixes)

@@ -134,6 +134,4 @@ def _head(kind: str, count: int) -> bytes:
     """Of a `.npy` file, always as long, so that it can be written when the number is known."""
     said = f"{{'descr': '<u{KINDS[kind]}', 'fortran_order': False, 'shape': ({count},), }}"
     room = _NPY_HEAD - 10
-    return (
-        b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + said.ljust(room - 1).encode() + b"\n"
-    )
+    return b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + said.ljust(room - 1).encode() + b"\n"
