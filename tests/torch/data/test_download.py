@@ -134,13 +134,15 @@ def test_wrong_checksums(web: LocalHttp, tmp_path: Path, capfd: pytest.CaptureFi
 def test_words_for_what_cannot_be_had(web: LocalHttp, tmp_path: Path) -> None:
     web.on("/secret", File(b"", *[403] * 3))
     web.on("/broken", File(b"", *[500] * 300))
-    with pytest.raises(NotFound, match="there is no http://127.0.0.1:.*/none: the server says 404"):
+    with pytest.raises(
+        NotFound, match=r"there is no http://127.0.0.1:.*/none: the server says 404"
+    ):
         download(web.url + "/none", tmp_path)
     with pytest.raises(NoAccess, match="refused: the server says 403"):
         download(web.url + "/secret?password=hidden", tmp_path)
     with pytest.raises(SourceFailed, match="says 500; nothing came for 1 s"):
         download(web.url + "/broken", tmp_path, patience_s=1)
-    with pytest.raises(SourceFailed, match="did not answer: .*refused"):
+    with pytest.raises(SourceFailed, match=r"did not answer: .*refused"):
         download("http://127.0.0.1:9/x", tmp_path, patience_s=0)
     with pytest.raises(SourceFailed, match="did not answer"):
         download("http://no-such-host.invalid/x", tmp_path, patience_s=0)

@@ -1,4 +1,4 @@
-"""Orders of shards: every sample once, few shards at a time, and the same for any number of ranks."""
+"""Orders of shards: every sample once, few shards at a time, whatever the number of ranks."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_what_is_written_is_read(folder: Path) -> None:
     assert isinstance(tw.shards(folder, decode=False)[1]["x.npy"], bytes)
     with pytest.raises(IndexError):
         found[103]
-    assert pickle.loads(pickle.dumps(found))[-1]["index"] == 102
+    assert pickle.loads(pickle.dumps(found))[-1]["index"] == 102  # noqa: S301
     assert tw.shards(f"{folder}/00000[01].tar")[0]["index"] == 0
     assert len(tw.shards([f"{folder}/{{000000..000010}}.tar"])) == 103
     # Without an index, local files are counted.

@@ -29,7 +29,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert found[0][0].dtype.is_signed
     with pytest.raises(IndexError):
         found[3]
-    assert pickle.loads(pickle.dumps(found))[1][0].tolist() == [4, 7, 5, 6]
+    assert pickle.loads(pickle.dumps(found))[1][0].tolist() == [4, 7, 5, 6]  # noqa: S301
     assert is_plain(found)
     assert found.token_count == 13
 
@@ -75,10 +75,10 @@ def test_words_for_what_is_wrong(tmp_path: Path) -> None:
         tw.tokens(written, 0)
     with pytest.raises(InvalidValue, match="cannot be 'int8'"):
         tw.tokens(written, dtype="int8")
-    with pytest.raises(NotFound, match="there is no .*nothing"):
+    with pytest.raises(NotFound, match=r"there is no .*nothing"):
         tw.tokens(tmp_path / "nothing-*.npy")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(NotFound, match=r"no \.bin or \.npy"):
-        (tmp_path / "empty").mkdir()
         tw.tokens(tmp_path / "empty")
     with pytest.raises(InvalidValue, match="document 1 has the token 100, and vocab is 100"):
         tw.write_tokens(written, [[1], [100]], vocab=100)

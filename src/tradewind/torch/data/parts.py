@@ -26,6 +26,7 @@ from tradewind.torch.data.words import sized
 PART = 8 << 20
 PATIENCE_S = 120.0
 _MOST_PAUSE_S = 15.0
+_QUIET_S = 10.0
 
 Told = Callable[[int, int | None], None]
 """Bytes that are there, and all there will be."""
@@ -176,13 +177,30 @@ def _pieces(
     with ThreadPoolExecutor(min(at_once, len(todo)), thread_name_prefix="download") as pool:
         running: list[Future[None]] = [pool.submit(one, number) for number in todo]
         try:
-            wait(running, return_when=FIRST_EXCEPTION)
+            _watched(running, lambda: got, trouble)
         finally:
             over.set()  # at Ctrl-C too
             pool.shutdown(wait=True, cancel_futures=True)
     for each in running:
         if not each.cancelled() and (error := each.exception()) and not isinstance(error, Stopped):
             raise error
+
+
+def _watched(
+    running: list[Future[None]], got: Callable[[], int], trouble: Callable[[str], None]
+) -> None:
+    """Until all are done or one has failed. A source that answers nothing is said to: libraries
+    try again by themselves for minutes before they tell."""
+    since, before = clock.monotonic(), got()
+    while True:
+        _, left = wait(running, timeout=_QUIET_S, return_when=FIRST_EXCEPTION)
+        failed = any(each.done() and each.exception() for each in running)
+        if not left or failed:
+            return
+        if got() != before:
+            since, before = clock.monotonic(), got()
+        else:
+            trouble(f"nothing has come for {clock.monotonic() - since:.0f} s; waits on")
 
 
 def _written(handle: int, chunk: bytes | memoryview, at: int) -> int:

@@ -148,8 +148,8 @@ def _portions(
 
 
 def index_shards(where: str | Path) -> int:
-    """Reads every `.tar` of a folder once, of a store or of this host, and writes `index.json` beside
-    them; how many samples there are."""
+    """Reads every `.tar` of a folder once, of a store or of this host, and writes `index.json`
+    beside them; how many samples there are."""
     from tradewind import store as stores
 
     if str(where).startswith(("http://", "https://")):

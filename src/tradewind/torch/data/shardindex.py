@@ -1,7 +1,8 @@
 """`index.json` beside shards: their names, sizes, checksums and how many samples each has.
 
 Without the numbers nobody could say what the n-th sample is, and so neither share out what is left
-of an epoch nor go on in it with another number of ranks. WebDataset's own index (`wids`) is read too.
+of an epoch nor go on in it with another number of ranks. WebDataset's own index (`wids`) is read as
+well.
 """
 
 from __future__ import annotations

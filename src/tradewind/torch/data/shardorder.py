@@ -22,7 +22,7 @@ _SHARDS, _SAMPLES = 11, 12
 
 class ShardOrder:
     """`counts`: samples of each shard. `lanes` and `block`: the ranks that began the epoch, and the
-    batch of each. `mix`: how many shards of a lane are shuffled together; 0: nothing is shuffled."""
+    batch of each. `mix`: how many shards of a lane are shuffled together; 0: none is."""
 
     def __init__(
         self, counts: Sequence[int], seed: int, epoch: int, lanes: int, block: int, mix: int

@@ -18,7 +18,7 @@ from typing import Any
 
 from tradewind.errors import BadFile, InvalidValue
 from tradewind.torch.data import bringing, places, shardfiles, tars, words
-from tradewind.torch.data.cache import Cache, Item
+from tradewind.torch.data.cache import Cache
 from tradewind.torch.data.shardfiles import index_shards, write_shards
 from tradewind.torch.data.shardindex import Shard
 from tradewind.torch.data.shardorder import ShardOrder
@@ -155,8 +155,8 @@ def shards(
     cache_bytes: str | int | None = None,
     mix: int = 4,
 ) -> Shards:
-    """Samples of tar shards: a folder of a store (`s3://bucket/train`) or of this host, a pattern, a
-    range like `https://example.org/train-{000..119}.tar`, or several of these. `index.json` lies
+    """Samples of tar shards: a folder of a store (`s3://bucket/train`) or of this host, a pattern,
+    a range like `https://example.org/train-{000..119}.tar`, or several of these. `index.json` lies
     beside them (`tw.write_shards` and `tw.index_shards` make it).
 
     Those of a store come through `cache`, a folder of at most `cache_bytes` (50 GB, or half of

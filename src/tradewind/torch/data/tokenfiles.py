@@ -1,7 +1,7 @@
 """Files of token numbers: what is in them, and how they are written.
 
-`.npy` says its own type. `.bin` is bare numbers, little-endian, 16 bits unless said otherwise, or has
-the head of 1,024 bytes that llm.c's tools write (magic number, version, how many tokens).
+`.npy` says its own type. `.bin` is bare numbers, little-endian, 16 bits unless said otherwise, or
+has the head of 1,024 bytes that llm.c's tools write (magic number, version, how many tokens).
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def write_tokens(
     path: str | Path, documents: Iterable[Any], *, vocab: int, end: int | None = None
 ) -> int:
     """Writes a file of tokens, `.npy` or bare `.bin`; how many there are. `documents` are arrays or
-    lists of numbers below `vocab`; after each comes `end`, if there is one. Whole or not at all, and
-    never whole in memory."""
+    lists of numbers below `vocab`; after each comes `end`, if there is one. Whole or not at all,
+    and never whole in memory."""
     import numpy as np
 
     target = Path(path)

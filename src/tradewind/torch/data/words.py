@@ -1,4 +1,4 @@
-"""What this room says while a training runs: lines on standard error, of one rank where all know."""
+"""What this room says while a training runs: lines on standard error."""
 
 from __future__ import annotations
 
