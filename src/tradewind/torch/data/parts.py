@@ -79,7 +79,7 @@ def _fetch(
     done = _done(part, facts, checked) if facts.ranges else set()
     if not done:  # its bytes will be written over; its place is kept
         _notes(part).unlink(missing_ok=True)
-    _room(part, size, len(done) * PART)
+    _room(part, size)
     try:
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -101,11 +101,12 @@ def _fetch(
     return bool(done)
 
 
-def _room(part: Path, size: int | None, there: int) -> None:
+def _room(part: Path, size: int | None) -> None:
     """Better said before an hour of downloading than after it."""
     if size is None:
         return
     free = shutil.disk_usage(part.parent).free
+    there = part.stat().st_blocks * 512 if part.exists() else 0  # written over, or gone on with
     if size - there > free:
         raise NoAccess(
             f"{part.parent} has {sized(free)} free, and {sized(size - there)} are needed",
