@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,28 @@ def test_a_training_from_a_bucket_is_killed_and_goes_on(
     assert moved.seen() == Counter((epoch, index) for epoch in range(2) for index in range(101))
     kept = (moved.folder / "cache" / "shards").glob("*.tar")
     assert 0 < sum(path.stat().st_size for path in kept) <= 300_000
+
+
+def test_workers_of_a_plain_loader_bring_shards_themselves(
+    bucket: Mapping[str, str], tmp_path: Path
+) -> None:
+    """They are forked from a process that has spoken to the bucket, so they cannot."""
+    from torch.utils.data import DataLoader
+
+    tw.write_shards("s3://runs/plain", numbered(23), shard_bytes=30_000)
+    found = tw.shards("s3://runs/plain", cache=tmp_path, transform=index_of)
+    loader = DataLoader(found, 5, num_workers=2)
+    assert [each for batch in loader for each in batch.tolist()] == list(range(23))
+    stores.open("s3://runs/plain").delete("000001.tar")
+    for path in (tmp_path / "shards").glob("*000001.tar"):
+        path.unlink()
+    with pytest.raises(NotFound, match=r"there is no 000001\.tar in s3://runs/plain"):
+        list(DataLoader(found, 5, num_workers=1))
+
+
+def index_of(sample: dict[str, Any]) -> int:
+    number: int = sample["index"]
+    return number
 
 
 def test_tokens_and_files_from_a_bucket(bucket: Mapping[str, str], tmp_path: Path) -> None:

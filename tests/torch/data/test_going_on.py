@@ -56,7 +56,7 @@ def test_tokens_go_on_to_the_bit(training: Make, data: Path) -> None:
     options = ["--data", "tokens", "--where", str(data / "tokens.npy"), "--workers", "2"]
     options += ["--every-steps", "5"]
     whole.start(*options).done()
-    killed(broken, *options)
+    killed(broken, *options, kills=1)
     assert differ(whole, broken) == []
     assert whole.seen() == broken.seen()
     assert max(index for _, index in whole.seen()) == 100

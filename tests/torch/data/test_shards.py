@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import tradewind.torch as tw
+from tests.eventually import eventually
 from tests.local_http import LocalHttp, Reply
 from tests.torch.data.web import File
 from tradewind.errors import BadFile, InvalidValue, NotFound
@@ -155,13 +156,13 @@ def test_from_the_web_by_way_of_a_cache(
         for name in served:
             web.on(f"/train/{name}", answer(name))
         found = tw.shards(
-            web.url + "/train/{000000..000010}.tar", cache=tmp_path / "cache", cache_bytes=400_000
+            web.url + "/train/{000000..000010}.tar", cache=tmp_path / "cache", cache_bytes=500_000
         )
         assert [found[n]["index"] for n in range(103)] == list(range(103))
         before = len(web.requests)
         assert [found[n]["index"] for n in range(60, 103)] == list(range(60, 103))
         assert len(web.requests) == before  # the newest are still there
-        assert _size(tmp_path / "cache") <= 400_000
+        assert _size(tmp_path / "cache") <= 500_000
         assert "tries again" in capfd.readouterr().err
         # A file that rotted in the cache is found out, and brought again.
         victim = next((tmp_path / "cache" / "shards").glob("*-000010.tar"))
@@ -169,7 +170,7 @@ def test_from_the_web_by_way_of_a_cache(
         data[124:136] = b"x" * 12
         victim.write_bytes(bytes(data))
         again = tw.shards(
-            web.url + "/train/000010.tar", cache=tmp_path / "cache", cache_bytes=400_000
+            web.url + "/train/000010.tar", cache=tmp_path / "cache", cache_bytes=500_000
         )
         assert again[2]["index"] == 102
         assert "it is brought again" in capfd.readouterr().err
@@ -237,3 +238,41 @@ def test_several_processes_share_a_small_cache_and_some_are_killed(
     # Dead processes' parts went like everything else.
     assert len(list(place.glob(".*.part"))) == 0
     shutil.rmtree(place)
+
+
+def test_the_next_shards_come_while_these_are_read_and_stay(folder: Path, tmp_path: Path) -> None:
+    """Two are read at a time, and the two after them are brought without being asked for."""
+    found = tw.shards(folder, cache=tmp_path / "cache", cache_bytes=250_000, mix=2)
+    order = found.tradewind_order(0, 0, ranks=1, batch=4, shuffle=True)
+    place = tmp_path / "cache" / "shards"
+
+    def names() -> set[int]:
+        return {int(path.stem.rpartition("-")[2]) for path in place.glob("*.tar")}
+
+    for start in (0, 24, 48):
+        near = order.near(start, start + 4)
+        assert len(near) == 4
+        found.tradewind_near(near)
+        eventually(lambda near=near: set(near) <= names())
+        assert {found[each]["index"] for each in order[start : start + 4]} <= set(range(103))
+    # What another process needs does not push them out; it takes more room for a while.
+    others = Cache(place, 250_000)
+    for number in range(10):
+        item = found._items[number]
+        others.bring(item)
+        assert set(near) <= names()
+    assert found.tradewind_facts() == {"shards": 11, "shards mixed": 2}
+
+
+@pytest.mark.system  # each imports PyTorch
+def test_with_a_plain_loader_and_spawned_workers(folder: Path, tmp_path: Path) -> None:
+    from torch.utils.data import DataLoader
+
+    found = tw.shards(folder, cache=tmp_path / "cache", cache_bytes="1MB", transform=_index)
+    loader = DataLoader(found, 10, num_workers=1, multiprocessing_context="spawn")
+    assert [each for batch in loader for each in batch.tolist()] == list(range(103))
+
+
+def _index(sample: dict[str, Any]) -> int:
+    number: int = sample["index"]
+    return number

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
-from statistics import median
 from typing import Any
 
 from tradewind import clock
@@ -74,8 +73,9 @@ def probe(batches: Iterator[Any]) -> Probe | None:
     if not walls:
         return None
     usual = max(1e-6, sum(walls) / len(walls))
-    slow = sorted(walls)[int(0.95 * (len(walls) - 1))]
-    uneven = slow / max(1e-6, median(walls))
+    by_time = sorted(walls)
+    slow, middle = by_time[int(0.95 * (len(walls) - 1))], by_time[len(walls) // 2]
+    uneven = slow / max(1e-6, middle)
     return Probe(usual, min(usual, sum(cpus) / len(cpus)), size_of(last), uneven)
 
 

@@ -129,6 +129,10 @@ class Shards:
             self._ahead = bringing.Ahead(self._cache, self._items)
         self._ahead.near(shards)
 
+    def tradewind_facts(self) -> dict[str, Any]:
+        """On which the order depends: to change them in the middle of an epoch mixes it up."""
+        return {"shards": len(self._found), "shards mixed": self._mix}
+
     def __getstate__(self) -> dict[str, Any]:
         """For workers that are spawned."""
         kept = {**self.__dict__, "_open": OrderedDict(), "_ahead": None}
@@ -174,12 +178,11 @@ def shards(
     folder = places.cache_folder(cache) / "shards"
     made = Cache(folder, _most_bytes(cache_bytes, folder))
     largest = max((shard.size for _, shard in found), default=0)
-    if made.most_bytes < 2 * mix * largest:
+    if made.most_bytes < (needed := 3 * mix * largest):
         raise InvalidValue(
             f"a cache of {words.sized(made.most_bytes)} is too small: {mix} shards are read at a"
-            f" time while {mix} more come, of up to {words.sized(largest)} each",
-            hint=f"cache_bytes={2 * mix * largest} or more for each rank of a host, or a smaller"
-            " mix",
+            f" time while {mix} more come and {mix} go, of up to {words.sized(largest)} each",
+            hint=f"cache_bytes={needed} or more for each rank of a host, or a smaller mix",
         )
     return Shards(found, made, transform=transform, decode=decode, mix=mix)
 
