@@ -20,8 +20,8 @@ from tradewind.torch.data.choice import Probe, Trial, candidates, chosen
 from tradewind.torch.data.machine import Machine, machine
 
 EIGHT = Machine(cores=8, ranks=1, gpu=True, memory=1 << 34, shared=1 << 34)
-HEAVY = Probe(batch_s=0.4, cpu_s=0.4, batch_bytes=10**6, uneven=1.1)
-DISTANT = Probe(batch_s=0.4, cpu_s=0.01, batch_bytes=10**6, uneven=1.1)
+HEAVY = Probe(batch_s=0.4, cpu_s=0.4, queued_s=0.0, batch_bytes=10**6, uneven=1.1)
+DISTANT = Probe(batch_s=0.4, cpu_s=0.01, queued_s=0.0, batch_bytes=10**6, uneven=1.1)
 
 
 def trials(probe: Probe, here: Machine, step_s: float | None) -> list[Trial]:
@@ -36,8 +36,10 @@ def trials(probe: Probe, here: Machine, step_s: float | None) -> list[Trial]:
         (HEAVY, 10.0, 1, 2),
         (DISTANT, None, 16, 4),
         (DISTANT, 0.4, 2, 4),
-        (Probe(1e-4, 1e-4, 1000, 1.0), None, 0, None),
-        (Probe(0.4, 0.4, 10**6, 5.0), None, 8, 4),
+        (Probe(1e-4, 1e-4, 0.0, 1000, 1.0), None, 0, None),
+        (Probe(5e-3, 5e-3, 4.5e-3, 1000, 1.0), 0.005, 0, None),
+        (HEAVY, 0.01, 8, 2),
+        (Probe(0.4, 0.4, 0.0, 10**6, 5.0), None, 8, 4),
     ],
 )
 def test_workers_follow_from_what_was_measured(
@@ -53,7 +55,7 @@ def test_workers_follow_from_what_was_measured(
 def test_batches_that_wait_must_fit_into_shared_memory() -> None:
     """A container's 64 MB, with batches of 10 MB."""
     small = Machine(cores=8, ranks=1, gpu=False, memory=1 << 34, shared=64 << 20)
-    large = Probe(batch_s=0.4, cpu_s=0.4, batch_bytes=10 << 20, uneven=9.0)
+    large = Probe(batch_s=0.4, cpu_s=0.4, queued_s=0.0, batch_bytes=10 << 20, uneven=9.0)
     found = chosen(large, trials(large, small, None), small, None, 1.0)
     assert found.num_workers == 1
     assert found.prefetch_factor == 3

@@ -19,8 +19,8 @@ _UNSURE = 1.25
 """What is made beside the training cannot hold it up: a short trial on a busy machine must not talk
 a loader out of its workers."""
 _MOST = 16
-_SMALL_S = 0.0003
-"""A batch that is made so fast: handing it over takes longer."""
+_SMALL_S = 0.001
+"""A batch that is made so fast: handing it over takes about as long."""
 _OF_MEMORY, _OF_SHARED = 0.15, 0.5
 
 
@@ -30,6 +30,8 @@ class Probe(Struct, frozen=True):
     batch_s: float
     cpu_s: float
     """Of these, how long it needed the processor."""
+    queued_s: float
+    """Of these again, how long it waited for others to leave it."""
     batch_bytes: int
     uneven: float
     """How much longer a slow batch takes than the usual one."""
@@ -56,9 +58,13 @@ def waits(probe: Probe) -> bool:
     return probe.cpu_s < 0.5 * probe.batch_s
 
 
+def is_small(probe: Probe) -> bool:
+    return probe.batch_s - probe.queued_s < _SMALL_S
+
+
 def candidates(probe: Probe, machine: Machine, step_s: float | None) -> list[int]:
     """Numbers of workers worth a trial, the fewest first."""
-    if probe.batch_s < _SMALL_S:
+    if is_small(probe):
         return []
     cores = max(1, int(machine.cores))
     wanted = {1, cores} | ({cores - 1, cores // 2} if cores > 2 else set())
@@ -66,6 +72,7 @@ def candidates(probe: Probe, machine: Machine, step_s: float | None) -> list[int
         wanted = {cores, 2 * cores, 4 * cores}
     if step_s:  # no more than could be needed, if they were fast
         needed = ceil(1.2 * probe.batch_s / step_s)
+        needed = needed if waits(probe) else min(needed, ceil(machine.cores))
         wanted = {needed, *(each for each in wanted if each > needed)}
     most = min(_MOST, room(probe, machine) // 2)
     return sorted({min(each, most) for each in wanted if each > 0} - {0})
@@ -109,13 +116,16 @@ def chosen(
 def _why(
     probe: Probe, trials: list[Trial], machine: Machine, step_s: float | None, took_s: float
 ) -> str:
-    busy = f"{100 * min(1.0, probe.cpu_s / probe.batch_s):.0f} % of it on the processor"
-    words = f"a batch takes {_time(probe.batch_s)} to make, {busy}"
+    own_s = max(0.0, probe.cpu_s - probe.queued_s)
+    words = f"a batch takes {_time(probe.batch_s)} to make"
+    words += f", {100 * own_s / probe.batch_s:.0f} % of it on the processor"
+    if probe.queued_s > 0.2 * probe.batch_s:
+        words += f" and {100 * probe.queued_s / probe.batch_s:.0f} % waiting for other programs"
     if trials:
         rates = ", ".join(f"{_rate(t.every_s)} with {t.workers}" for t in trials)
         words += f"; {_rate(probe.batch_s)} without workers, {rates}"
-    elif probe.batch_s < _SMALL_S:
-        words += ", less than to hand it over"
+    elif is_small(probe):
+        words += ", about what handing it over takes"
     if room(probe, machine) < 2 * _MOST:
         free = min(machine.memory, machine.shared) / 1e6
         words += (

@@ -54,6 +54,7 @@ def probe(batches: Iterator[Any]) -> Probe | None:
     torch.set_num_threads(1)  # as in a worker
     walls: list[float] = []
     cpus: list[float] = []
+    queues: list[float] = []
     last: Any = None
     try:
         with seeding.aside():
@@ -61,12 +62,14 @@ def probe(batches: Iterator[Any]) -> Probe | None:
                 return None
             until = clock.stopwatch() + _PROBE_S
             while len(walls) < _PROBE_MOST and (not walls or clock.stopwatch() < until):
-                wall, cpu = clock.stopwatch(), _busy_s()
+                wall, (ran, queued) = clock.stopwatch(), _busy_s()
                 batch = next(batches, None)
                 if batch is None:
                     break
                 walls.append(clock.stopwatch() - wall)
-                cpus.append(_busy_s() - cpu)
+                after = _busy_s()
+                queues.append(after[1] - queued)
+                cpus.append(after[0] - ran + queues[-1])
                 last = batch
     finally:
         torch.set_num_threads(threads)
@@ -76,18 +79,19 @@ def probe(batches: Iterator[Any]) -> Probe | None:
     by_time = sorted(walls)
     slow, middle = by_time[int(0.95 * (len(walls) - 1))], by_time[len(walls) // 2]
     uneven = slow / max(1e-6, middle)
-    return Probe(usual, min(usual, sum(cpus) / len(cpus)), size_of(last), uneven)
+    cpu_s, queued_s = sum(cpus) / len(cpus), sum(queues) / len(queues)
+    return Probe(usual, min(usual, cpu_s), min(usual, queued_s), size_of(last), uneven)
 
 
-def _busy_s() -> float:
-    """How long this thread was on the processor or ready for it: on a busy machine a computation
-    must not look as if it waited for a disk."""
+def _busy_s() -> tuple[float, float]:
+    """How long this thread was on the processor, and how long it was ready for it: on a busy
+    machine a computation must not look as if it waited for a disk."""
     try:
         with open("/proc/thread-self/schedstat") as stream:  # noqa: PTH123 -- thrice as fast
             ran, queued, _ = stream.read().split()
-        return (int(ran) + int(queued)) / 1e9
+        return int(ran) / 1e9, int(queued) / 1e9
     except (OSError, ValueError):
-        return time.thread_time()
+        return time.thread_time(), 0.0
 
 
 def made(dataset: Any, samples: Samples, collate: Callable[[Any], Any]) -> Iterator[Any]:
