@@ -43,6 +43,8 @@ class Trial(Struct, frozen=True):
     """Between two batches."""
     taking_s: float
     """What taking one over costs the training process."""
+    paced: bool = False
+    """With the step in between: then `every_s` is all that a step takes."""
 
 
 class Choice(Struct, frozen=True):
@@ -96,13 +98,14 @@ def expected(workers: int, probe: Probe, machine: Machine) -> Trial:
 def chosen(
     probe: Probe, trials: list[Trial], machine: Machine, step_s: float | None, took_s: float
 ) -> Choice:
-    best_s = min([probe.batch_s, *(trial.every_s for trial in trials)])
+    best_s = min([probe.batch_s, *(trial.every_s for trial in trials if trial.workers)])
     step = step_s if step_s else best_s
     costs = {0: step + probe.batch_s}
-    if any(probe.batch_s > 5 * trial.taking_s for trial in trials):
-        costs[0] *= _UNSURE
     for trial in trials:
-        costs[trial.workers] = max(step, trial.every_s) + trial.taking_s
+        beside_s = max(step, trial.every_s) + trial.taking_s
+        costs[trial.workers] = trial.every_s if trial.paced else beside_s
+    if any(probe.batch_s - probe.queued_s > 10 * trial.taking_s for trial in trials):
+        costs[0] *= _UNSURE
     least = min(costs.values())
     workers = min(number for number, cost in costs.items() if cost <= _NEARLY * least)
     ahead = None
@@ -122,8 +125,10 @@ def _why(
     if probe.queued_s > 0.2 * probe.batch_s:
         words += f" and {100 * probe.queued_s / probe.batch_s:.0f} % waiting for other programs"
     if trials:
-        rates = ", ".join(f"{_rate(t.every_s)} with {t.workers}" for t in trials)
-        words += f"; {_rate(probe.batch_s)} without workers, {rates}"
+        rates = {0: probe.batch_s} | {trial.workers: trial.every_s for trial in trials}
+        unit = "steps" if any(trial.paced for trial in trials) else "batches"
+        said = ", ".join(f"{1 / s:.3g} with {n}" for n, s in rates.items() if n)
+        words += f"; {1 / rates[0]:.3g} {unit}/s without workers, {said}"
     elif is_small(probe):
         words += ", about what handing it over takes"
     if room(probe, machine) < 2 * _MOST:
@@ -141,7 +146,3 @@ def _why(
 
 def _time(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
-
-
-def _rate(every_s: float) -> str:
-    return f"{1 / every_s:.3g}/s"

@@ -120,13 +120,16 @@ def _measured(
         if name in options
     }
     slow = stream or found.batch_s > measuring.SLOWEST_S or "multiprocessing_context" in given
-    for workers in choice.candidates(found, here, step_s):
+    step = step_s if step_s and step_s <= measuring.LONGEST_STEP_S else 0.0
+    numbers = choice.candidates(found, here, step_s)
+    for workers in [0, *numbers] if numbers and step and not slow else numbers:
         if slow:
             trials.append(choice.expected(workers, found, here))
             continue
-        trials.append(measuring.trial(dataset, workers, samples, given))
-        enough = step_s is not None and 1.1 * trials[-1].every_s < step_s
-        in_vain = len(trials) > 1 and trials[-1].every_s > 0.95 * trials[-2].every_s
+        trials.append(measuring.trial(dataset, workers, samples, given, step))
+        enough = step_s is not None and trials[-1].every_s < 1.1 * step_s and workers
+        tried = [trial.every_s for trial in trials if trial.workers]
+        in_vain = len(tried) > 1 and tried[-1] > 0.95 * tried[-2]
         if enough or in_vain or clock.stopwatch() - began > measuring.TRIALS_S:
             break
     return choice.chosen(found, trials, here, step_s, clock.stopwatch() - began)

@@ -21,6 +21,8 @@ _PROBE_S, _TRIAL_S = 0.5, 0.3
 TRIALS_S = 2.0
 """In all: no further one is begun after it."""
 _PROBE_MOST, _TRIAL_MOST = 50, 200
+LONGEST_STEP_S = 0.05
+"""Longer ones are not waited for in trials: they give a loader all the time it needs."""
 SLOWEST_S = 0.3
 """A batch that takes longer is not tried with workers: nothing would be known after two seconds."""
 
@@ -53,7 +55,7 @@ def probe(batches: Iterator[Any]) -> Probe | None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as in a worker
     walls: list[float] = []
-    cpus: list[float] = []
+    runs: list[float] = []
     queues: list[float] = []
     last: Any = None
     try:
@@ -69,7 +71,7 @@ def probe(batches: Iterator[Any]) -> Probe | None:
                 walls.append(clock.stopwatch() - wall)
                 after = _busy_s()
                 queues.append(after[1] - queued)
-                cpus.append(after[0] - ran + queues[-1])
+                runs.append(after[0] - ran)
                 last = batch
     finally:
         torch.set_num_threads(threads)
@@ -79,8 +81,9 @@ def probe(batches: Iterator[Any]) -> Probe | None:
     by_time = sorted(walls)
     slow, middle = by_time[int(0.95 * (len(walls) - 1))], by_time[len(walls) // 2]
     uneven = slow / max(1e-6, middle)
-    cpu_s, queued_s = sum(cpus) / len(cpus), sum(queues) / len(queues)
-    return Probe(usual, min(usual, cpu_s), min(usual, queued_s), size_of(last), uneven)
+    ran_s = min(usual, sum(runs) / len(runs))
+    queued_s = min(usual - ran_s, sum(queues) / len(queues))
+    return Probe(usual, ran_s + queued_s, queued_s, size_of(last), uneven)
 
 
 def _busy_s() -> tuple[float, float]:
@@ -88,10 +91,10 @@ def _busy_s() -> tuple[float, float]:
     machine a computation must not look as if it waited for a disk."""
     try:
         with open("/proc/thread-self/schedstat") as stream:  # noqa: PTH123 -- thrice as fast
-            ran, queued, _ = stream.read().split()
-        return int(ran) / 1e9, int(queued) / 1e9
-    except (OSError, ValueError):
-        return time.thread_time(), 0.0
+            queued_s = int(stream.read().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        queued_s = 0.0
+    return time.thread_time(), queued_s
 
 
 def made(dataset: Any, samples: Samples, collate: Callable[[Any], Any]) -> Iterator[Any]:
@@ -101,8 +104,11 @@ def made(dataset: Any, samples: Samples, collate: Callable[[Any], Any]) -> Itera
         yield collate(many(numbers) if callable(many) else [dataset[each] for each in numbers])
 
 
-def trial(dataset: Any, workers: int, samples: Samples, options: dict[str, Any]) -> Trial:
-    """With so many workers, once all of them are at it."""
+def trial(
+    dataset: Any, workers: int, samples: Samples, options: dict[str, Any], step_s: float = 0.0
+) -> Trial:
+    """With so many workers, once all of them are at it. `step_s` is waited for after each batch, as
+    for a GPU: being woken up for every batch has its price on a busy machine."""
     from torch.utils.data import DataLoader
 
     sampler = list(islice(samples.batches(), 4 * workers + _TRIAL_MOST))
@@ -114,13 +120,15 @@ def trial(dataset: Any, workers: int, samples: Samples, options: dict[str, Any])
         began, cpu, count = clock.stopwatch(), time.thread_time(), 0
         for _ in batches:
             count += 1
+            if step_s:
+                clock.sleep(step_s)
             taken_s = clock.stopwatch() - began
             if taken_s > _TRIAL_S and (count >= 2 * workers or taken_s > 3 * _TRIAL_S):
                 break
         taken_s = max(clock.stopwatch() - began, 1e-6)
         taking_s = (time.thread_time() - cpu) / max(1, count)
         del batches, loader  # which ends the workers
-    return Trial(workers, taken_s / max(1, count), taking_s)
+    return Trial(workers, taken_s / max(1, count), taking_s, paced=step_s > 0)
 
 
 @contextmanager
