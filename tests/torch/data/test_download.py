@@ -111,8 +111,8 @@ def test_what_has_changed_since_is_begun_anew(
 
 def test_wrong_checksums(web: LocalHttp, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     web.on("/f", File(SMALL))
-    with pytest.raises(BadFile, match=f"has another checksum.*{sha256(SMALL)}"):
-        download(web.url + "/f", tmp_path / "f", sha256="0" * 64)
+    with pytest.raises(BadFile, match=f"/f has another checksum.*{sha256(SMALL)}"):
+        download(web.url + "/f?signature=hidden", tmp_path / "f", sha256="0" * 64)
     assert left(tmp_path) == set()
     # A part that rotted on the disk is not believed.
     web.on("/g", File(LARGE, None, None, *[404] * 20))
@@ -160,6 +160,17 @@ def test_words_for_what_cannot_be_had(web: LocalHttp, tmp_path: Path) -> None:
     with pytest.raises(NoAccess, match="cannot be written to"):
         download(web.url + "/f", "/proc/nowhere/f")
     assert left(tmp_path) == {"folder"}
+
+
+def test_by_way_of_a_proxy(web: LocalHttp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked for the whole address, of a computer that only it knows."""
+    web.on("/f", File(SMALL))
+    monkeypatch.setenv("http_proxy", web.url)
+    got = download("http://inside.invalid/f", tmp_path, sha256=sha256(SMALL))
+    assert got.read_bytes() == SMALL
+    assert web.requests[0].headers["host"] == "inside.invalid"
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert download(web.url + "/f", tmp_path / "g").read_bytes() == SMALL
 
 
 def test_a_full_disk_is_said_before_anything_comes(

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tradewind.errors import BadFile, NoAccess
 from tradewind.torch.data import download, locks, words
-from tradewind.torch.data.sources import source
+from tradewind.torch.data.sources import shown, source
 
 _AT_ONCE = 4
 
@@ -58,7 +58,7 @@ class Cache:
         if self.has(item):
             return True
         lock = self.folder / f".{item.name}.lock"
-        with locks.held(lock, item.url, words.say):
+        with locks.held(lock, shown(item.url), words.say):
             if self.has(item):
                 return True
             if not self._room(item, needed):
@@ -71,7 +71,7 @@ class Cache:
                 size = target.stat().st_size
                 self.drop(item)
                 raise BadFile(
-                    f"{item.url} has {size:,} bytes, and its index says {item.size:,}",
+                    f"{shown(item.url)} has {size:,} bytes, and its index says {item.size:,}",
                     hint="it was replaced after the index was made: tw.index_shards makes it anew",
                 )
             return True

@@ -16,7 +16,7 @@ from pathlib import Path
 from tradewind.errors import BadFile, InvalidValue, NoAccess
 from tradewind.torch.data import locks, parts, words
 from tradewind.torch.data.progress import Progress
-from tradewind.torch.data.sources import Source, name_of, source
+from tradewind.torch.data.sources import Source, name_of, shown, source
 
 
 def download(
@@ -81,8 +81,8 @@ def fetched(
         parts.forget(part)
         if last or not went_on:
             raise BadFile(
-                f"{source_.url} has another checksum: its {size:,} bytes are sha256 {got}, and"
-                f" {sha256} was asked for",
+                f"{shown(source_.url)} has another checksum: its {size:,} bytes are sha256 {got},"
+                f" and {sha256} was asked for",
                 hint="is it another version? nothing was kept of it",
             )
         say(f"{target.name}: what was there of it is damaged; begins again")

@@ -20,7 +20,7 @@ from typing import Any
 
 from tradewind import clock
 from tradewind.errors import NoAccess, SourceFailed
-from tradewind.torch.data.sources import Changed, Facts, Source
+from tradewind.torch.data.sources import Changed, Facts, Source, shown
 from tradewind.torch.data.words import sized
 
 PART = 8 << 20
@@ -131,7 +131,7 @@ def _whole(
             at += _written(handle, chunk, at)
             told(at, size)
         if size is not None and at != size:
-            raise SourceFailed(f"{source.url} hung up after {at:,} of {size:,} bytes")
+            raise SourceFailed(f"{shown(source.url)} hung up after {at:,} of {size:,} bytes")
 
     _patiently(once, patience_s, trouble, lambda: False)
 

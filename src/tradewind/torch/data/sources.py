@@ -60,6 +60,14 @@ def source(url: str) -> Source:
     return StoreSource(place, key)
 
 
+def shown(url: str) -> str:
+    """Without what may be secret in it: a login, or the signature of an address."""
+    if not url.startswith(("http://", "https://")):
+        return url
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def name_of(url: str) -> str:
     """The file name in it; "" where there is none."""
     path = urlsplit(url).path if "://" in url else url
@@ -109,7 +117,7 @@ class HttpSource:
         parts = urlsplit(url)
         if not parts.hostname:
             raise InvalidValue(f"{url!r} names no computer", hint="https://example.org/file")
-        self.url = url
+        self.url, self._shown = url, shown(url)
         self._pool: Any = None
         self._pid = 0
 
@@ -155,18 +163,11 @@ class HttpSource:
         finally:
             _done(answer)
 
-    @property
-    def _shown(self) -> str:
-        """Without what may be secret in it."""
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
     def _ask(self, headers: dict[str, str]) -> Any:
         import urllib3
 
         if self._pool is None or self._pid != os.getpid():  # connections are not for two
-            timeout = urllib3.Timeout(connect=_CONNECT_S, read=_READ_S)
-            self._pool, self._pid = urllib3.PoolManager(timeout=timeout, maxsize=16), os.getpid()
+            self._pool, self._pid = _pool(self.url), os.getpid()
         redirects = urllib3.Retry(
             total=None, connect=0, read=0, status=0, other=0, redirect=10, raise_on_status=False
         )
@@ -198,6 +199,23 @@ class HttpSource:
         if status in (408, 425, 429) or status >= 500:
             return SourceFailed(f"{self._shown}: the server says {status}", status=status)
         return InvalidValue(f"{self._shown} cannot be downloaded: the server says {status}")
+
+
+def _pool(url: str) -> Any:
+    """By way of the proxy that the environment names, if it names one."""
+    from urllib.request import getproxies, proxy_bypass
+
+    import urllib3
+
+    more: dict[str, Any] = {
+        "timeout": urllib3.Timeout(connect=_CONNECT_S, read=_READ_S),
+        "maxsize": 16,
+    }
+    parts = urlsplit(url)
+    proxy = getproxies().get(parts.scheme)
+    if proxy and not proxy_bypass(parts.hostname or ""):
+        return urllib3.ProxyManager(proxy, **more)
+    return urllib3.PoolManager(**more)
 
 
 def _done(answer: Any) -> None:
