@@ -12,7 +12,7 @@ import pytest
 
 import tradewind.torch as tw
 from tests.eventually import eventually
-from tests.local_http import LocalHttp
+from tests.local_http import LocalHttp, Reply, Request
 from tests.store.servers import S3Server
 from tests.system.conftest import SmallDisk
 from tests.torch.data.test_shards import numbered
@@ -89,7 +89,13 @@ def test_a_full_disk_is_said_and_gone_on_from(small_disk: SmallDisk) -> None:
             download(web.url + "/f", small_disk.path / "f")
         (small_disk.path / "other").unlink()
         held = File(data, None, None, 5.0, 5.0)
-        web.on("/f", lambda request: (len(held.asked) == 2 and small_disk.fill(), held(request))[1])
+
+        def filling(request: Request) -> Reply:
+            if len(held.asked) == 2:
+                small_disk.fill()
+            return held(request)
+
+        web.on("/f", filling)
         with pytest.raises(NoAccess, match="No space left on device"):
             download(web.url + "/f", small_disk.path / "f")
         small_disk.free()

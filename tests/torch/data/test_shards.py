@@ -9,7 +9,7 @@ import os
 import pickle
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,15 @@ def test_words_for_what_is_wrong(folder: Path, tmp_path: Path) -> None:
         tw.shards(tmp_path / "none")
     with pytest.raises(InvalidValue, match="0 shards cannot be mixed"):
         tw.shards(folder, mix=0)
+    for nothing in ("", "s3://"):
+        with pytest.raises(InvalidValue, match="names no place"):
+            tw.shards(nothing)
+    with pytest.raises(InvalidValue, match="no shards are named"):
+        tw.shards([])
+    with pytest.raises(InvalidValue, match=r"index\.json is no \.tar file"):
+        tw.shards(folder / "index.json")
+    assert tw.write_shards(tmp_path / "long", [{"__key__": "k" * 300, "txt": "x"}]) == 1
+    assert tw.shards(tmp_path / "long")[0]["__key__"] == "k" * 300
     with pytest.raises(
         InvalidValue, match=r"is too small: 4 shards are read .* of up to 41kB each"
     ):
@@ -249,11 +258,14 @@ def test_the_next_shards_come_while_these_are_read_and_stay(folder: Path, tmp_pa
     def names() -> set[int]:
         return {int(path.stem.rpartition("-")[2]) for path in place.glob("*.tar")}
 
+    def are_there(shards: list[int]) -> Callable[[], bool]:
+        return lambda: set(shards) <= names()
+
     for start in (0, 24, 48):
         near = order.near(start, start + 4)
         assert len(near) == 4
         found.tradewind_near(near)
-        eventually(lambda near=near: set(near) <= names())
+        eventually(are_there(near))
         assert {found[each]["index"] for each in order[start : start + 4]} <= set(range(103))
     # What another process needs does not push them out; it takes more room for a while.
     others = Cache(place, 250_000)

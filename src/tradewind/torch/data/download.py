@@ -20,7 +20,7 @@ from tradewind.torch.data.sources import Source, name_of, shown, source
 
 
 def download(
-    url: str,
+    url: str | Path,
     to: str | Path | None = None,
     *,
     sha256: str | None = None,
@@ -34,6 +34,8 @@ def download(
     With `sha256` the content is compared, also that of a file which is there. `patience_s`: how
     long it may stand still before it is given up."""
     wanted = _checked(sha256)
+    if not isinstance(url, str | Path):
+        raise InvalidValue(f"{url!r} is no address", hint="https://… or s3://bucket/key")
     source_ = source(str(url))
     target = _target(str(url), to)
     say = words.say if not quiet and words.first() else lambda _: None

@@ -20,6 +20,15 @@ def is_here(where: str) -> bool:
     return "://" not in where or where.startswith("file://")
 
 
+def checked(where: str) -> str:
+    """Refuses what names nothing at all."""
+    if not where or ("://" in where and not where.partition("://")[2].strip("/")):
+        raise InvalidValue(
+            f"{where!r} names no place", hint="a folder, s3://bucket/train or https://…"
+        )
+    return where
+
+
 def here(where: str) -> str:
     """A path; of `file://…` the one that it names."""
     return unquote(urlsplit(where).path) if where.startswith("file://") else where
@@ -49,7 +58,7 @@ def cache_folder(given: str | Path | None) -> Path:
 
 def files(where: str, suffixes: tuple[str, ...], cache: str | Path | None) -> list[Path]:
     """Local files; those of a store are brought first, and then lie in the cache for good."""
-    if is_here(where):
+    if is_here(checked(where)):
         return local(here(where), suffixes)
     found = listed(where, suffixes)
     folder = cache_folder(cache) / "files"

@@ -22,7 +22,7 @@ _AT_ONCE = 4
 
 def found(where: str) -> list[tuple[str, Shard]]:
     """The shards that are meant, each with its address."""
-    if places.is_here(where):
+    if places.is_here(places.checked(where)):
         return _here(places.here(where))
     folder, pattern = _parted(where)
     index = _index(folder)
@@ -74,7 +74,10 @@ def _sized(url: str, shard: Shard) -> Shard:
 
 
 def _here(where: str) -> list[tuple[str, Shard]]:
-    paths = [path for path in places.local(where, (".tar",)) if path.suffix == ".tar"]
+    paths = places.local(where, (".tar",))
+    for path in paths:
+        if path.suffix != ".tar":
+            raise InvalidValue(f"{path} is no .tar file", hint="shards are tar files, not packed")
     known: dict[Path, Shard] = {}
     for folder in {path.parent for path in paths}:
         index = folder / NAME

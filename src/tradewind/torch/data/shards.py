@@ -167,6 +167,8 @@ def shards(
     what is free). `mix`: how many shards are shuffled together. `decode`: text, numbers, JSON and
     tensors are read by what their fields are called; the rest stays bytes."""
     given = [where] if isinstance(where, str | Path) else list(where)
+    if not given:
+        raise InvalidValue("no shards are named", hint="for example s3://bucket/train")
     if isinstance(mix, bool) or not isinstance(mix, int) or mix < 1:
         raise InvalidValue(f"{mix!r} shards cannot be mixed", hint="mix=4; 1 for one at a time")
     if transform is not None and not callable(transform):

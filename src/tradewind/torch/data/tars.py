@@ -132,7 +132,7 @@ def write(path: Path, samples: Iterable[tuple[str, Mapping[str, bytes]]]) -> int
     """A tar file of samples; how many. The same samples make the same bytes."""
     count = 0
     try:
-        with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        with tarfile.open(path, "w", format=tarfile.GNU_FORMAT) as tar:
             for key, fields in samples:
                 count += 1
                 for name, value in fields.items():

@@ -213,7 +213,7 @@ class OrderedFeed:
 
     def facts(self) -> dict[str, Any]:
         unit = self.shared()["unit"]
-        own = getattr(self._loader.dataset, "tradewind_facts", dict)()
+        own: dict[str, Any] = getattr(self._loader.dataset, "tradewind_facts", dict)()
         return {f"{unit} in an epoch": self._size(0), "samples in a batch": self._batch, **own}
 
     def close(self) -> None:
