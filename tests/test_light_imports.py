@@ -37,6 +37,10 @@ RUN = "from tradewind.cli.app import run; run({!r})"
         ("import tradewind.torch", {"msgspec", "click"}),
         ("import tradewind.torch; assert tradewind.torch.session", {"click", "rich"}),
         (
+            "from tradewind.torch import download, loader, shards, tokens",
+            {"click", "rich", "obstore"},
+        ),
+        (
             "import tradewind.providers.local.host",
             {"click", "rich", "csv", "tradewind.catalog", "tradewind.providers.local.provider"},
         ),

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tradewind.bench import recovery, recovery_kills
+from tradewind.cli import benchloader
 
 
 def test_startup(cli: Cli) -> None:
@@ -197,3 +198,48 @@ def test_training_with_and_without_a_session(cli: Cli, tmp_path: Path) -> None:
     assert found["overhead"] > -1
     assert "estimated_tokens_s" not in found
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.system  # a minute of real workers
+def test_loader(cli: Cli) -> None:
+    found = cli("bench", "loader", "--seconds", "0.05", "--json").json
+    assert list(found) == ["cores", "seconds", "repeats", "datasets"]
+    assert list(found["datasets"]) == ["images", "tiny samples", "tokens", "slow store"]
+    for about in found["datasets"].values():
+        assert list(about) == [
+            "batch", "step_ms", "samples_per_s", "ours", "ours_against_best",
+            "ours_against_0_workers",
+        ]  # fmt: skip
+        assert len(about["samples_per_s"]) >= 3
+        assert all(speed > 0 for speed in about["samples_per_s"].values())
+        assert set(about["ours"]) == {"num_workers", "prefetch_factor", "chosen_in_s"}
+
+
+def test_loader_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "owndata.py").write_text(
+        "def train(): return list(range(100))\n"
+        "held = list(range(50))\n"
+        "empty = []\n"
+        "number = 3\n"
+        "def broken(): raise KeyError('missing')\n"
+        "class Bad:\n"
+        "    def __len__(self): return 3\n"
+        "    def __getitem__(self, index): return {}[index]\n"
+    )
+    options = ("--seconds", "0.05", "--step-ms", "1", "--batch", "10")
+    text = cli("bench", "loader", "owndata:train", *options).out
+    assert "owndata:train: batches of 10, steps of 1 ms" in text
+    assert "the best of the others" in text
+    assert len(benchloader._theirs("owndata:held")) == 50
+    for name, words in {
+        "owndata:none": "owndata has no 'none'",
+        "owndata:number": "is a int, and no dataset",
+        "owndata:empty": "has no samples",
+        "owndata:broken": "KeyError: 'missing'",
+        "owndata:Bad": "sample 0 of owndata:Bad: KeyError",
+        "nosuchmodule:x": "no module 'nosuchmodule'",
+    }.items():
+        ran = cli("bench", "loader", name)
+        assert ran.code in (2, 3)
+        assert words in ran.err

@@ -18,6 +18,7 @@ from tradewind.torch.feeds.order import (
     slices,
     steps,
 )
+from tradewind.torch.feeds.scattered import Scattered
 
 SIZE = st.integers(1, 300)
 WORLD = st.integers(1, 9)
@@ -133,3 +134,27 @@ def test_orders_differ_by_seed_and_epoch_and_come_again() -> None:
     # As it was on the day when it was written: checkpoints outlive versions.
     assert list(permutation(8, 1, 2)) == [4, 7, 2, 1, 3, 6, 0, 5]
     assert mixed(1, 2) != mixed(2, 1)
+
+
+@given(st.integers(1, 3000), st.integers(0, 1 << 64))
+def test_an_order_without_memory_has_every_sample_once(size: int, key: int) -> None:
+    order = Scattered(size, key)
+    whole = order[0:size].tolist()
+    assert sorted(whole) == list(range(size))
+    assert order[size // 3 : size // 2].tolist() == whole[size // 3 : size // 2]
+    assert order[size : size + 5].tolist() == []
+
+
+def test_large_epochs_are_ordered_without_a_list() -> None:
+    size = 10**9
+    first, second = permutation(size, 3, 0), permutation(size, 3, 1)
+    assert len(first) == size
+    here = first[500_000_000:500_000_064].tolist()
+    assert len(set(here)) == 64
+    assert max(here) < size
+    assert here == permutation(size, 3, 0)[500_000_000:500_000_064].tolist()
+    assert here != second[500_000_000:500_000_064].tolist()
+    # Spread out: neighbours come from anywhere.
+    drawn = first[0:20_000]
+    assert 0.49 < drawn.mean() / size < 0.51
+    assert abs(drawn[1:] - drawn[:-1]).mean() / size > 0.3

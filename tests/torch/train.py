@@ -35,7 +35,10 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--kind", default="plain", choices=["plain", "ddp", "fsdp"])
-    parser.add_argument("--data", default="map", choices=["map", "stream", "stateless", "weighted"])
+    kinds = ["map", "stream", "stateless", "weighted", "shards", "tokens"]
+    parser.add_argument("--data", default="map", choices=kinds)
+    parser.add_argument("--where", help="shards and tokens")
+    parser.add_argument("--cache-bytes", type=int)
     parser.add_argument("--accumulate", type=int, default=1)
     parser.add_argument("--amp", choices=["bf16", "scaler"])
     parser.add_argument("--powersgd", action="store_true")
@@ -101,11 +104,43 @@ class Stateful(Endless):
         self.at = state["at"]
 
 
+def from_shard(sample: dict[str, Any]) -> Any:
+    index = sample["index"]
+    features, target = made(index)
+    assert sample["x.npy"].tolist() == [index] * 50
+    return index, noisy(features, np.random), target
+
+
+class Windows(Dataset[Any]):
+    """Each window's tokens are its number."""
+
+    def __init__(self, where: str) -> None:
+        self.tokens = tw.tokens(where, length=4)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, index: int) -> Any:
+        inputs, targets = self.tokens[index]
+        assert inputs.tolist() == [index] * 4
+        assert targets.tolist()[:3] == [index] * 3
+        features, target = made(index)
+        return index, noisy(features, np.random), target
+
+
 def loader(given: argparse.Namespace, rank: int, world: int) -> DataLoader[Any]:
     more: dict[str, Any] = {"batch_size": given.batch, "num_workers": given.workers}
     if given.data in ("stream", "stateless"):
         kind = Stateful if given.data == "stream" else Endless
         return DataLoader(kind(given.samples, rank, world), **more)
+    if given.data == "shards":
+        cache = {"cache": given.folder / "cache", "cache_bytes": given.cache_bytes}
+        if given.cache_bytes is None:
+            cache = {}
+        found = tw.shards(given.where, transform=from_shard, mix=2, **cache)
+        return DataLoader(found, shuffle=True, **more)
+    if given.data == "tokens":
+        return DataLoader(Windows(given.where), shuffle=True, **more)
     if given.data == "weighted":
         weights = [1.0 + index % 3 for index in range(given.samples)]
         sampler = torch.utils.data.WeightedRandomSampler(weights, given.samples)

@@ -21,15 +21,44 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradewind.torch.data.download import download
+    from tradewind.torch.data.loader import loader
+    from tradewind.torch.data.shards import index_shards, shards, write_shards
+    from tradewind.torch.data.tokens import tokens, write_tokens
     from tradewind.torch.sessions.session import Session
     from tradewind.torch.sessions.session import Session as session  # noqa: N813 -- made like a function
 
-__all__ = ["Session", "session"]
+_SESSION, _DATA = "tradewind.torch.sessions.session", "tradewind.torch.data"
+_WHERE = {
+    "Session": (_SESSION, "Session"),
+    "download": (f"{_DATA}.download", "download"),
+    "index_shards": (f"{_DATA}.shards", "index_shards"),
+    "loader": (f"{_DATA}.loader", "loader"),
+    "session": (_SESSION, "Session"),
+    "shards": (f"{_DATA}.shards", "shards"),
+    "tokens": (f"{_DATA}.tokens", "tokens"),
+    "write_shards": (f"{_DATA}.shards", "write_shards"),
+    "write_tokens": (f"{_DATA}.tokens", "write_tokens"),
+}
+"""Each name, the module that it is in, and its name there."""
+
+__all__ = [
+    "Session",
+    "download",
+    "index_shards",
+    "loader",
+    "session",
+    "shards",
+    "tokens",
+    "write_shards",
+    "write_tokens",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from tradewind.torch.sessions.session import Session
+    if name in _WHERE:
+        from importlib import import_module
 
-        return Session
+        module, attribute = _WHERE[name]
+        return getattr(import_module(module), attribute)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

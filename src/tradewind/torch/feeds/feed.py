@@ -64,7 +64,10 @@ class OrderedFeed:
         # A sampler that knows its rank draws for this rank alone.
         self._alone = _is_ranked(self._sampler) and not _is(self._sampler, "DistributedSampler")
         self._drop_last = bool(getattr(sampler, "drop_last", False)) and self._batches is None
-        self._order_of = _order(self._sampler, loader.dataset, seed)
+        self._began: tuple[int, int, int] | None = None
+        """An epoch, and the ranks and the batch of those who began it: datasets that are read best
+        in an order of their own make it for them."""
+        self._order_of = _order(self._sampler, loader.dataset, seed, self._beginners)
         self._known: dict[int, Any] = {}
         self._point = Point()
         self._last_epoch: int | None = None
@@ -79,6 +82,11 @@ class OrderedFeed:
             self._known = {e: o for e, o in self._known.items() if e >= epoch - 1}
             self._known[epoch] = self._order_of(epoch)
         return self._known[epoch]
+
+    def _beginners(self, epoch: int) -> tuple[int, int]:
+        if self._began is not None and self._began[0] == epoch:
+            return self._began[1:]
+        return self._world, self._batch
 
     def _size(self, epoch: int) -> int:
         return len(self._order(epoch))
@@ -111,7 +119,10 @@ class OrderedFeed:
             yield Piece(spans, indices)
 
     def _drawn(self, span: Span) -> list[Any]:
-        drawn = self._order(span.epoch)[span.start : span.stop]
+        order = self._order(span.epoch)
+        drawn = order[span.start : span.stop]
+        if hasattr(order, "near"):  # what it is read from can be got ready
+            self._loader.dataset.tradewind_near(order.near(span.start, span.stop))
         return drawn.tolist() if hasattr(drawn, "tolist") else list(drawn)
 
     # -- what the session needs --------------------------------------------------------------------
@@ -178,6 +189,7 @@ class OrderedFeed:
             "seed": self._seed,
             "unit": unit,
             "ranks": self._world if self._alone else 0,
+            "began": list(self._beginners(self._point.epoch)),
         }
 
     def mine(self) -> dict[str, Any]:
@@ -196,13 +208,17 @@ class OrderedFeed:
             )
         self._point = Point(int(shared["epoch"]), position)
         self._seed = int(shared["seed"])
-        self._order_of = _order(self._sampler, self._loader.dataset, self._seed)
+        if "began" in shared:
+            ranks, batch = shared["began"]
+            self._began = (self._point.epoch, int(ranks), int(batch))
+        self._order_of = _order(self._sampler, self._loader.dataset, self._seed, self._beginners)
         self._known = {}
         return said
 
     def facts(self) -> dict[str, Any]:
         unit = self.shared()["unit"]
-        return {f"{unit} in an epoch": self._size(0), "samples in a batch": self._batch}
+        own: dict[str, Any] = getattr(self._loader.dataset, "tradewind_facts", dict)()
+        return {f"{unit} in an epoch": self._size(0), "samples in a batch": self._batch, **own}
 
     def close(self) -> None:
         self._opened = None  # which ends its workers
@@ -221,17 +237,34 @@ class _Pieces:
         raise TypeError("the order stays in the training process")
 
 
-def _order(sampler: Any, dataset: Any, seed: int) -> Callable[[int], Any]:
+def _order(
+    sampler: Any, dataset: Any, seed: int, beginners: Callable[[int], tuple[int, int]]
+) -> Callable[[int], Any]:
     """From the number of an epoch to its order, or to its batches."""
-    if _is(sampler, "SequentialSampler"):
+    shuffle = _shuffles(sampler)
+    if shuffle is None:
+        return lambda epoch: _listed(sampler, seed, epoch)
+    if hasattr(dataset, "tradewind_order"):
+
+        def own(epoch: int) -> Any:
+            ranks, batch = beginners(epoch)
+            return dataset.tradewind_order(seed, epoch, ranks=ranks, batch=batch, shuffle=shuffle)
+
+        return own
+    if not shuffle:
         return lambda _: range(len(dataset))
+    return lambda epoch: order.permutation(len(dataset), seed, epoch)
+
+
+def _shuffles(sampler: Any) -> bool | None:
+    """Whether it gives every sample once in any order, or in the dataset's; None: neither."""
+    if _is(sampler, "SequentialSampler"):
+        return False
     if _is(sampler, "DistributedSampler"):
-        if not sampler.shuffle:
-            return lambda _: range(len(dataset))
-        return lambda epoch: order.permutation(len(dataset), seed, epoch)
+        return bool(sampler.shuffle)
     if _is(sampler, "RandomSampler") and not sampler.replacement and sampler._num_samples is None:
-        return lambda epoch: order.permutation(len(dataset), seed, epoch)
-    return lambda epoch: _listed(sampler, seed, epoch)
+        return True
+    return None
 
 
 def _listed(sampler: Any, seed: int, epoch: int) -> list[Any]:

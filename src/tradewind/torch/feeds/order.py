@@ -164,10 +164,19 @@ def mixed(*numbers: int) -> int:
     return state
 
 
+LARGE = 1 << 24
+"""From so many samples on an order is computed where it is read: as a list it would take seconds to
+make and gigabytes to keep, in every rank."""
+
+
 def permutation(size: int, seed: int, epoch: int) -> Any:
     """The order of an epoch's samples, as NumPy's. Of its generators RandomState is the one whose
     numbers never change from version to version: a run may move to a machine with another."""
     import numpy as np
 
+    if size >= LARGE:
+        from tradewind.torch.feeds.scattered import Scattered
+
+        return Scattered(size, mixed(seed, epoch, 1))
     word = mixed(seed, epoch, 1)
     return np.random.RandomState([word & 0xFFFFFFFF, word >> 32]).permutation(size)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -55,6 +56,9 @@ def shielded() -> Iterator[None]:
     """Workers that are started inside never see a moment in which SIGTERM would end them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
-        yield
+        with warnings.catch_warnings():
+            # PyTorch has said so when the script's own loader was made.
+            warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

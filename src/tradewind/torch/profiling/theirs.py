@@ -28,6 +28,17 @@ _MESSAGE = 400  # characters of their message: PyTorch's may run to pages
 
 def load(target: str, folder: Path) -> Callable[..., Any]:
     """The callable that `package.module:factory` names, looked for in `folder` first."""
+    found = find(target, folder)
+    if not callable(found):
+        raise InvalidValue(
+            f"{target} is a {type(found).__name__}, which cannot be called",
+            hint="name a function that returns the model, or the model's class",
+        )
+    return ready(found, target)
+
+
+def find(target: str, folder: Path) -> Any:
+    """Whatever it names."""
     module_name, colon, attribute = target.strip().partition(":")
     if "/" in module_name or module_name.endswith(".py"):
         dotted = module_name.removesuffix(".py").strip("./").replace("/", ".")
@@ -43,15 +54,10 @@ def load(target: str, folder: Path) -> Callable[..., Any]:
         if not hasattr(found, word):
             raise _no_attribute(found, module_name, word)
         found = getattr(found, word)
-    if not callable(found):
-        raise InvalidValue(
-            f"{target} is a {type(found).__name__}, which cannot be called",
-            hint="name a function that returns the model, or the model's class",
-        )
-    return _ready(found, target)
+    return found
 
 
-def _ready(factory: Callable[..., Any], target: str) -> Callable[..., Any]:
+def ready(factory: Callable[..., Any], target: str) -> Callable[..., Any]:
     """Refuses a factory that wants arguments, before it is run with none."""
     try:
         parameters = inspect.signature(factory).parameters.values()
