@@ -21,15 +21,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradewind.torch.frameworks.accelerated import accelerate
+    from tradewind.torch.frameworks.huggingface import hf
+    from tradewind.torch.frameworks.lightning import LightningCallback
     from tradewind.torch.sessions.session import Session
     from tradewind.torch.sessions.session import Session as session  # noqa: N813 -- made like a function
 
-__all__ = ["Session", "session"]
+__all__ = ["LightningCallback", "Session", "accelerate", "hf", "session"]
+
+_ROOMS = {
+    "Session": ("sessions.session", "Session"),
+    "session": ("sessions.session", "Session"),
+    "hf": ("frameworks.huggingface", "hf"),
+    "LightningCallback": ("frameworks.lightning", "LightningCallback"),
+    "accelerate": ("frameworks.accelerated", "accelerate"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from tradewind.torch.sessions.session import Session
+    if name in _ROOMS:
+        from importlib import import_module
 
-        return Session
+        room, inside = _ROOMS[name]
+        return getattr(import_module(f"{__name__}.{room}"), inside)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,88 @@
+"""What the small trainings under frameworks share: data that is drawn, a model, and words."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset
+
+FEATURES = 12
+
+
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=103)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--workers", type=int, default=0)
+    parser.add_argument("--accumulate", type=int, default=1)
+    parser.add_argument("--every-steps", type=int)
+    parser.add_argument("--every-s", type=float)
+    parser.add_argument("--step-s", type=float, default=0.0)
+    parser.add_argument("--best", action="store_true", help="keep the best, and stop early")
+    parser.add_argument("--resume", default="", help="as a script's own argument says")
+    parser.add_argument("--fsdp", action="store_true")
+    return parser.parse_args()
+
+
+class Samples(Dataset[Any]):
+    """Augmented by everything people draw from."""
+
+    def __init__(self, number: int, *, noise: float = 0.1) -> None:
+        self.number, self.noise, self.own = number, noise, np.random.default_rng()
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        generator = torch.Generator().manual_seed(index)
+        x = torch.randn(FEATURES, generator=generator)
+        scale = random.random() + float(np.random.rand()) + float(self.own.random())
+        return {
+            "x": x * (1 + self.noise * scale) + self.noise * torch.randn(FEATURES),
+            "labels": x.sum().tanh(),
+        }
+
+
+class Net(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(FEATURES, 32),
+            torch.nn.BatchNorm1d(32),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(0.2),
+            torch.nn.Linear(32, 16),
+            torch.nn.Linear(16, 1),
+        )
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        made = self.layers(x).squeeze(1)
+        return {"loss": (made - labels).square().mean(), "logits": made}
+
+
+def begun(seed: int) -> None:
+    torch.set_num_threads(1)
+    random.seed(seed)
+    np.random.seed(seed)
+    torch.manual_seed(seed)
+
+
+def stepped(given: argparse.Namespace, step: int) -> None:
+    print("step", step, flush=True)  # noqa: T201
+    time.sleep(given.step_s)
+
+
+def written(given: argparse.Namespace, model: Any, rank: int) -> None:
+    whole = {}
+    for name, tensor in model.state_dict().items():
+        whole[name] = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    if rank == 0:
+        torch.save(whole, given.folder / "weights.pt")
