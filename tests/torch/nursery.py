@@ -1,7 +1,7 @@
-"""Processes that have imported PyTorch already: `python -m tests.torch.nursery`.
+"""Processes that have imported PyTorch already: `python -m tests.torch.nursery [MODULE …]`.
 
 Importing it takes seconds, and the tests of sessions start dozens of processes. This one imports it
-once and forks: a line of JSON on standard input is a process to start (its arguments, environment
+once, and the modules whose `main` is to be run (tests.torch.train), and forks: a line of JSON on standard input is a process to start (its arguments, environment
 and log) or to wait for; a line on standard output is its pid, or its exit code.
 """
 
@@ -11,12 +11,12 @@ import json
 import os
 import sys
 import traceback
+from importlib import import_module
 from typing import Any
 
 
 def child(asked: dict[str, Any]) -> None:
-    from tests.torch import train
-
+    train = import_module(asked["module"])
     os.setsid()
     log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
@@ -43,9 +43,8 @@ def main() -> None:
     import torch._dynamo  # optimizers ask for it
     import torch.distributed.tensor  # and what these bring along: seconds that each would wait
 
-    from tests.torch import train
-
-    assert train
+    for module in sys.argv[1:]:
+        import_module(module)
     torch.set_num_threads(1)
     for line in sys.stdin:
         asked = json.loads(line)
