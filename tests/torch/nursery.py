@@ -1,8 +1,9 @@
 """Processes that have imported PyTorch already: `python -m tests.torch.nursery [MODULE …]`.
 
 Importing it takes seconds, and the tests of sessions start dozens of processes. This one imports it
-once, and the modules whose `main` is to be run (tests.torch.train), and forks: a line of JSON on standard input is a process to start (its arguments, environment
-and log) or to wait for; a line on standard output is its pid, or its exit code.
+once, with the modules whose `main` is to be run (tests.torch.train is one), and forks: a line of
+JSON on standard input is a process to start (its module, arguments, environment and log) or to wait
+for; a line on standard output is its pid, or its exit code.
 """
 
 from __future__ import annotations

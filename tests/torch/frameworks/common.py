@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import random
 import time
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,10 @@ import torch
 from torch.utils.data import Dataset
 
 FEATURES = 12
+
+for name in ("deepspeed", "mlflow"):  # Accelerate asks for what is installed: once, for all lives
+    with suppress(ImportError):
+        import_module(name)
 
 
 def parsed() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""Trainings that a framework runs, killed and gone on with: to the bit what they would have been."""
+"""Trainings that a framework runs, killed and gone on with: to the bit as if they were not."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import pytest
 
 from tests.torch.lives import Life, Nursery, Training, differ
 
-MODULES = {
-    name: f"tests.torch.frameworks.{name}" for name in ("hf", "lightning", "accelerated")
-}
+MODULES = {name: f"tests.torch.frameworks.{name}" for name in ("hf", "lightning", "accelerated")}
 
 
 @pytest.fixture(scope="module")

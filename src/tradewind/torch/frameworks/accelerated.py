@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from tradewind.errors import InvalidValue
@@ -154,8 +153,7 @@ class Accelerated(Fed):
     def epochs(self, number: int) -> Iterator[int]:
         """The numbers of the epochs that are left of so many. At the end the state is saved."""
         first, self._over = self._over, 0
-        for epoch in range(first, number):
-            yield epoch
+        yield from range(first, number)
         self.finish()
 
     def tell(self, **values: Any) -> None:

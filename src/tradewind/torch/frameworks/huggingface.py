@@ -1,5 +1,4 @@
-"""The Trainer of Hugging Face's transformers: `trainer = tw.hf(trainer)`, and `trainer.train()` goes
-on by itself.
+"""Hugging Face's Trainer: `trainer = tw.hf(trainer)`, and `trainer.train()` goes on by itself.
 
 A callback would not do: it is told of steps, but neither gives out batches nor says where the
 Trainer begins. So the trainer's class is exchanged for a subclass of itself that overrides the few
@@ -41,7 +40,8 @@ def hf(trainer: Any, **options: Any) -> Any:
             raise InvalidValue(_LACKS.format(name), hint="pip install 'transformers>=5'")
     _check(trainer)
     trainer._tradewind = _Going(trainer, checked(options, "hf"))
-    trainer.__class__ = _resumable(type(trainer))
+    kind: Any = type(trainer)
+    trainer.__class__ = _resumable(kind)
     trainer.add_callback(watching()(trainer))
     return trainer
 

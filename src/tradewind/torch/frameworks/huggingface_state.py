@@ -20,7 +20,7 @@ _STATE = (
 )
 _COUNTERS = ("_total_loss_scalar", "_globalstep_last_logged", "_initial_global_step")
 _APART = ("output_dir", "logging_dir", "run_name", "resume_from_checkpoint", "local_rank", "report")
-"""Of the arguments, what says nothing about the training: where things lie, and what it is called."""
+"""Of the arguments, what says nothing about the training: where things lie, how it is called."""
 
 
 class Kept:
@@ -74,7 +74,7 @@ class Kept:
                     setattr(callback, attribute, value)
         self._trainer.current_flos = self._saved["flos"]
         stopped = self._saved["stopped"] and now.global_step < then  # early, and not for good
-        return stopped or now.global_step >= now.max_steps
+        return bool(stopped or now.global_step >= now.max_steps)
 
     def begun(self) -> None:
         """The loop has set its counters: puts back what they were."""
@@ -145,9 +145,7 @@ def watching() -> Any:
             loss, self._going.loss = self._going.loss, None
             self._going.training.stepped({} if loss is None else {"loss": loss})
 
-        def on_log(
-            self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any
-        ) -> None:
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             numbers = (int, float)
             told = {k: v for k, v in (logs or {}).items() if isinstance(v, numbers) and k != "loss"}
             if self._going.training is not None:

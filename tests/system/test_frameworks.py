@@ -1,0 +1,101 @@
+"""Trainings by frameworks under the real torchrun, of two ranks, killed and gone on with; and by
+`tradewind run`, with machines that are taken."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.eventually import eventually
+
+pytestmark = pytest.mark.system
+ROOT = Path(__file__).parents[2]
+FRAMEWORKS = ("hf", "lightning", "accelerated")
+
+
+class Launched:
+    """torchrun, in a process group of its own with all that it starts."""
+
+    def __init__(self, framework: str, folder: Path, *options: str) -> None:
+        folder.mkdir(exist_ok=True)
+        self.folder, self.log = folder, folder / "log"
+        module = f"tests.torch.frameworks.{framework}"
+        run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *run, "-m", module, str(folder), *options],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def saved(self) -> list[Path]:
+        return list(self.folder.glob("checkpoints/checkpoints/*/*.json"))
+
+    def code(self) -> int:
+        return self.process.wait(400)
+
+    def kill(self) -> None:
+        """Each rank has a group of its own, as torchrun starts them."""
+        found = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=True
+        )
+        for pid in [self.process.pid, *map(int, found.stdout.split())]:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def weights(self) -> dict[str, Any]:
+        import torch
+
+        loaded: dict[str, Any] = torch.load(self.folder / "weights.pt", weights_only=True)
+        return loaded
+
+    def step(self) -> int:
+        return max(map(int, re.findall(r"^step (\d+)$", self.log.read_text(), re.M)), default=0)
+
+
+@pytest.mark.parametrize(
+    ("framework", "options", "how"),
+    [
+        *((each, "--accumulate 2 --workers 1", signal.SIGKILL) for each in FRAMEWORKS),
+        ("hf", "--best", signal.SIGTERM),
+        ("lightning", "--best", signal.SIGTERM),
+        ("accelerated", "--workers 1", signal.SIGTERM),
+        ("hf", "--fsdp", signal.SIGKILL),
+        ("accelerated", "--fsdp", signal.SIGKILL),
+    ],
+)
+def test_two_ranks_by_torchrun(
+    tmp_path: Path, framework: str, options: str, how: signal.Signals
+) -> None:
+    import torch
+
+    words = ("--every-steps", "3", "--samples", "207", "--epochs", "2", *options.split())
+    whole = Launched(framework, tmp_path / "whole", *words)
+    first = Launched(framework, tmp_path / "broken", *words, "--step-s", "0.2")
+    over = first.process.poll
+    eventually(lambda: (first.saved() and first.step() > 7) or over() is not None, within_s=300)
+    assert over() is None, first.log.read_text()
+    if how == signal.SIGKILL:
+        first.kill()
+    else:
+        first.process.send_signal(how)
+        assert first.code() != 0
+        found = re.search(r"ends after step (\d+); step \1 is saved", first.log.read_text())
+        assert found, first.log.read_text()
+    last = Launched(framework, tmp_path / "broken", *words)
+    assert last.code() == 0, last.log.read_text()
+    assert "goes on from step" in last.log.read_text()
+    assert whole.code() == 0, whole.log.read_text()
+    ours, theirs = last.weights(), whole.weights()
+    assert ours.keys() == theirs.keys()
+    assert [name for name in ours if not torch.equal(ours[name], theirs[name])] == []
