@@ -76,6 +76,7 @@ class Life:
                 module=module or nursery.modules[0],
                 arguments=[str(folder), *options],
                 env={
+                    "OMP_NUM_THREADS": "1",
                     **env,
                     "RANK": str(rank),
                     "LOCAL_RANK": str(rank),
