@@ -5,18 +5,23 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.eventually import eventually
+from tests.system.chain import Chain
+from tests.torch.test_tiny_gpt import weights
 
 pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "frameworks"
 FRAMEWORKS = ("hf", "lightning", "accelerated")
 
 
@@ -99,3 +104,23 @@ def test_two_ranks_by_torchrun(
     ours, theirs = last.weights(), whole.weights()
     assert ours.keys() == theirs.keys()
     assert [name for name in ours if not torch.equal(ours[name], theirs[name])] == []
+
+
+@pytest.mark.parametrize("script", ["train_hf.py", "train_lightning.py", "train_accelerate.py"])
+def test_the_examples_by_tradewind_run_on_machines_that_are_taken(
+    chain: Callable[..., Chain], tmp_path: Path, script: str
+) -> None:
+    made = chain(env={"OMP_NUM_THREADS": "1"})
+    job, alone = (shutil.copytree(EXAMPLE, tmp_path / name) for name in ("job", "alone"))
+    work = job / "work.yaml"
+    text = work.read_text().replace("train_accelerate.py", script)
+    work.write_text(text.replace("every: 5s", "every: 1s"))
+    run = made.detach(work, "--chaos", "25s")
+    state = made.over(run, within_s=580)
+    log = made.log(run).decode()
+    assert len(state.requests) > 1, log
+    assert "goes on from step" in log
+    done = subprocess.run(
+        [sys.executable, script], cwd=alone, env=made.env, capture_output=True, text=True
+    )
+    assert weights(log) == weights(done.stdout)

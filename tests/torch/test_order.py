@@ -12,11 +12,13 @@ from tradewind.torch.feeds.order import (
     Point,
     Span,
     Step,
+    count,
     following,
     mixed,
     permutation,
     slices,
     steps,
+    take,
 )
 
 SIZE = st.integers(1, 300)
@@ -133,3 +135,18 @@ def test_orders_differ_by_seed_and_epoch_and_come_again() -> None:
     # As it was on the day when it was written: checkpoints outlive versions.
     assert list(permutation(8, 1, 2)) == [4, 7, 2, 1, 3, 6, 0, 5]
     assert mixed(1, 2) != mixed(2, 1)
+
+
+@given(
+    size=st.integers(0, 200),
+    world=st.integers(1, 5),
+    batch=st.integers(1, 9),
+    drop_last=st.booleans(),
+)
+def test_the_steps_of_an_epoch_are_counted_without_making_them(
+    size: int, world: int, batch: int, drop_last: bool
+) -> None:
+    made, left = 0, size
+    while some := take(left, world, batch, drop_last=drop_last):
+        made, left = made + 1, left - some
+    assert count(size, world, batch, drop_last=drop_last) == made
