@@ -37,6 +37,10 @@ RUN = "from tradewind.cli.app import run; run({!r})"
         ("import tradewind.torch", {"msgspec", "click"}),
         ("import tradewind.torch; assert tradewind.torch.session", {"click", "rich"}),
         (
+            "import tradewind.torch as tw; assert tw.hf and tw.accelerate and tw.LightningCallback",
+            {"click", "rich", "transformers", "accelerate", "pytorch_lightning", "lightning"},
+        ),
+        (
             "import tradewind.providers.local.host",
             {"click", "rich", "csv", "tradewind.catalog", "tradewind.providers.local.provider"},
         ),

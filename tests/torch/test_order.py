@@ -12,12 +12,12 @@ from tradewind.torch.feeds.order import (
     Point,
     Span,
     Step,
-    count,
     following,
     mixed,
     permutation,
     slices,
     steps,
+    steps_in,
     take,
 )
 
@@ -149,4 +149,4 @@ def test_the_steps_of_an_epoch_are_counted_without_making_them(
     made, left = 0, size
     while some := take(left, world, batch, drop_last=drop_last):
         made, left = made + 1, left - some
-    assert count(size, world, batch, drop_last=drop_last) == made
+    assert steps_in(size, world, batch, drop_last=drop_last) == made

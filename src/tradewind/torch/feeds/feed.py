@@ -179,7 +179,7 @@ class OrderedFeed:
         _, world = self._shares()
         single = self._batches is not None
         size = self._size(self._point.epoch)
-        return order.count(size, world, self._batch, drop_last=self._drop_last, single=single)
+        return order.steps_in(size, world, self._batch, drop_last=self._drop_last, single=single)
 
     def more(self, within: int) -> bool | None:
         step = next(self._all_steps(self._point), None)

@@ -67,7 +67,7 @@ def slices(count: int, world: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
-def count(
+def steps_in(
     left: int, world: int, batch: int, *, drop_last: bool = False, single: bool = False
 ) -> int:
     """How many steps `left` samples of an epoch make."""
