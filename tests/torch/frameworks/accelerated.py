@@ -16,13 +16,13 @@ class Best:
     """A script's own memory, registered for checkpointing."""
 
     def __init__(self) -> None:
-        self.loss = float("inf")
+        self.loss, self.epochs = float("inf"), 0
 
     def state_dict(self) -> dict[str, float]:
-        return {"loss": self.loss}
+        return {"loss": self.loss, "epochs": self.epochs}
 
     def load_state_dict(self, state: dict[str, float]) -> None:
-        self.loss = state["loss"]
+        self.loss, self.epochs = state["loss"], int(state["epochs"])
 
 
 def main() -> None:
@@ -62,8 +62,11 @@ def main() -> None:
             best.loss = min(best.loss, loss.item())
             if accelerator.sync_gradients:
                 stepped(given, loader.step_number)
+        best.epochs += 1
+        for group in optimizer.param_groups:
+            group["lr"] *= 0.8
     accelerator.end_training()
-    print("ended", loader.step_number, best.loss, scheduler.get_last_lr())  # noqa: T201
+    print("ended", loader.step_number, best.loss, best.epochs, scheduler.get_last_lr())  # noqa: T201
     written(given, accelerator.unwrap_model(model), accelerator.process_index)
 
 

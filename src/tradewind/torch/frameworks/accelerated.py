@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from tradewind.errors import InvalidValue
@@ -94,6 +95,28 @@ class _Kept:
         self._accelerator.step = state["step"]
 
 
+class _Again:
+    """What a loop that begins at epoch 0 again may change between epochs that are over: schedulers
+    are stepped there, and the script's own objects count. It was all read back once already."""
+
+    def __init__(self, parts: Any) -> None:
+        self._parts = parts
+        self._others = {key: deepcopy(each.state_dict()) for key, each in parts.others.items()}
+        self._groups = {
+            key: [
+                {k: deepcopy(v) for k, v in g.items() if k != "params"} for g in each.param_groups
+            ]
+            for key, each in parts.optimizers.items()
+        }
+
+    def put_back(self) -> None:
+        for key, state in self._others.items():
+            self._parts.others[key].load_state_dict(state)
+        for key, groups in self._groups.items():
+            for group, kept in zip(self._parts.optimizers[key].param_groups, groups, strict=True):
+                group.update(kept)
+
+
 class Accelerated(Fed):
     """The training's loader, and the training."""
 
@@ -106,9 +129,9 @@ class Accelerated(Fed):
         self._made = False
         kept = _Kept(accelerator)
         self._training = Driven(self, theirs=kept, elastic=True, **parts)
-        self._training.past_whole_epoch()
         self._over = self._training.position.epoch
         """Epochs that are over, which a loop that begins at 0 is given nothing for."""
+        self._again = _Again(self._training._parts) if self._over else None
         for optimizer in self._training._parts.optimizers.values():
             optimizer.register_step_post_hook(self._optimizer_stepped)
         self._hook(accelerator)
@@ -175,6 +198,9 @@ class Accelerated(Fed):
         if self._over > 0:
             self._over -= 1
             return
+        if self._again is not None:
+            self._again.put_back()
+            self._again = None
         self.end_of_dataloader = False
         self._gradients._add_dataloader(self)
         try:
@@ -197,11 +223,11 @@ class Accelerated(Fed):
         self._training.stepped({} if loss is None else {"loss": loss})
 
     def _reminder(self) -> None:
-        """The loop's end is not told to anybody."""
+        """The loop's end is not told to anybody. Nothing is asked of other ranks here: this one may
+        have crashed."""
         training = self._training
-        self._count()
-        if not training._closed and training._saver.step < training.step_number:
+        if not training._closed and training._saver.step < self.step_number:
             training.say(
                 f"ends without its last steps saved: {training._saver.step} of"
-                f" {training.step_number}; call loader.finish() or accelerator.end_training()"
+                f" {self.step_number}; call loader.finish() or accelerator.end_training()"
             )

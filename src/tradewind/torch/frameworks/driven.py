@@ -76,8 +76,9 @@ class Driven(Training):
     def say(self, words: str) -> None:
         self._voice.say(words)
 
-    def goes_on_at(self, epoch: int, batches: int) -> None:
+    def goes_on_at(self, epoch: int, batches: int, step: int) -> None:
         """Where a checkpoint of the framework's own has put it."""
+        self.step_number = step
         self.position.epoch, self.position.batches = epoch, batches
         if self._feed is not None and (epoch or batches):
             self._feed.place(epoch, batches)

@@ -124,7 +124,7 @@ class _Going:
         )
         self._word(training, found)
         if not training.resumed:
-            training.goes_on_at(*first)
+            training.goes_on_at(*first, trainer.state.global_step)
             return first
         over = self.kept.put_back()
         training.past_whole_epoch()

@@ -153,8 +153,8 @@ def _kind(library: Any) -> Any:
                 signal.signal(signal.SIGTERM, before)
             if not training.resumed:
                 epoch = trainer.fit_loop.epoch_progress.current.processed
-                training.goes_on_at(epoch, loop.batch_progress.current.completed)
                 self._step = trainer.global_step
+                training.goes_on_at(epoch, loop.batch_progress.current.completed, self._step)
             elif loop.restarting and loop._should_check_val_fx(trainer.fit_loop._data_fetcher):
                 # It makes a round without a batch first, in which it counts one.
                 loop._batches_that_stepped -= not loop._should_accumulate()
