@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ import pytest
 
 from tests.eventually import eventually
 from tests.system.chain import Chain
+from tests.torch.frameworks.test_frameworks import MODULES
+from tests.torch.lives import Nursery, Training, differ
 from tests.torch.test_tiny_gpt import weights
 
 pytestmark = pytest.mark.system
@@ -124,3 +126,40 @@ def test_the_examples_by_tradewind_run_on_machines_that_are_taken(
         [sys.executable, script], cwd=alone, env=made.env, capture_output=True, text=True
     )
     assert weights(log) == weights(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    made = Nursery(*MODULES.values())
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("framework", "options"), [("hf", "--stream"), ("accelerated", "--stream --workers 2")]
+)
+def test_streams(nursery: Nursery, tmp_path: Path, framework: str, options: str) -> None:
+    module = MODULES[framework]
+    whole, broken = (Training(nursery, tmp_path / name, module) for name in ("whole", "broken"))
+    words = ("--every-steps", "3", *options.split())
+    whole.start(*words).done()
+    broken.start(*words, "--step-s", "0.05").has_saved(5).at(11).kill()
+    assert broken.start(*words).done().begun() > 0
+    assert differ(whole, broken) == []
+
+
+def test_what_is_refused(nursery: Nursery, tmp_path: Path) -> None:
+    """Streams under Lightning; and another number of processes, but not by Accelerate."""
+    stream = Training(nursery, tmp_path / "stream", MODULES["lightning"]).start("--stream")
+    assert stream.codes() == [1]
+    assert "data without a length is not supported" in stream.log()
+    for framework in ("hf", "accelerated"):
+        training = Training(nursery, tmp_path / framework, MODULES[framework])
+        training.start("--epochs", "1", world=2).done()
+        other = training.start("--epochs", "2")
+        if framework == "hf":
+            assert other.codes() == [1]
+            assert "is of 2 processes and there are 1" in other.log()
+        else:
+            assert other.done().begun() == 13
+            assert other.step() == 13 + 26

@@ -9,7 +9,7 @@ from accelerate import Accelerator, FullyShardedDataParallelPlugin
 from torch.utils.data import DataLoader
 
 import tradewind.torch as tw
-from tests.torch.frameworks.common import Net, Samples, begun, parsed, stepped, written
+from tests.torch.frameworks.common import Net, begun, data, parsed, stepped, written
 
 
 class Best:
@@ -35,9 +35,8 @@ def main() -> None:
     model: Any = Net()
     optimizer: Any = torch.optim.AdamW(model.parameters(), lr=0.02)
     scheduler: Any = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 160)
-    loader: Any = DataLoader(
-        Samples(given.samples), given.batch, shuffle=True, num_workers=given.workers
-    )
+    shuffle = None if given.stream else True
+    loader: Any = DataLoader(data(given), given.batch, shuffle=shuffle, num_workers=given.workers)
     model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)
     best = Best()
     accelerator.register_for_checkpointing(best)

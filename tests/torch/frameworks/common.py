@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, IterableDataset
 
 FEATURES = 12
 
@@ -35,6 +36,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--best", action="store_true", help="keep the best, and stop early")
     parser.add_argument("--resume", default="", help="as a script's own argument says")
     parser.add_argument("--fsdp", action="store_true")
+    parser.add_argument("--stream", action="store_true")
     return parser.parse_args()
 
 
@@ -55,6 +57,31 @@ class Samples(Dataset[Any]):
             "x": x * (1 + self.noise * scale) + self.noise * torch.randn(FEATURES),
             "labels": x.sum().tanh(),
         }
+
+
+class Stream(IterableDataset[Any]):
+    """The same samples, one after the other, goes on where it was."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples, self.at = samples, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        start, self.at = self.at, 0
+        for index in range(start, len(self.samples)):
+            self.at = index + 1
+            yield self.samples[index]
+        self.at = 0
+
+    def state_dict(self) -> dict[str, int]:
+        return {"at": self.at}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.at = state["at"]
+
+
+def data(given: argparse.Namespace) -> Dataset[Any]:
+    samples = Samples(given.samples)
+    return Stream(samples) if given.stream else samples
 
 
 class Net(torch.nn.Module):

@@ -7,7 +7,7 @@ from typing import Any
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
 
 import tradewind.torch as tw
-from tests.torch.frameworks.common import Net, Samples, begun, parsed, stepped, written
+from tests.torch.frameworks.common import Net, Samples, begun, data, parsed, stepped, written
 
 
 class Words(TrainerCallback):
@@ -34,6 +34,8 @@ def main() -> None:
             "metric_for_best_model": "loss",
         }
         callbacks.append(EarlyStoppingCallback(early_stopping_patience=3))
+    if given.stream:
+        more["max_steps"] = 26 * given.epochs
     if given.fsdp:
         more |= {"fsdp": True, "fsdp_config": {"fsdp_version": 2}}
     trainer: Any = Trainer(
@@ -54,7 +56,7 @@ def main() -> None:
             seed=5,
             **more,
         ),
-        train_dataset=Samples(given.samples),
+        train_dataset=data(given),
         eval_dataset=Samples(20, noise=0.0),
         callbacks=callbacks,
     )

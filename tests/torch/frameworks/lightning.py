@@ -11,7 +11,7 @@ from pytorch_lightning.callbacks import EarlyStopping, ModelCheckpoint
 from torch.utils.data import DataLoader
 
 import tradewind.torch as tw
-from tests.torch.frameworks.common import Net, Samples, begun, parsed, stepped, written
+from tests.torch.frameworks.common import Net, Samples, begun, data, parsed, stepped, written
 
 
 class Module(pl.LightningModule):
@@ -73,7 +73,8 @@ def main() -> None:
         logger=False,
     )
     module = Module(given)
-    train = DataLoader(Samples(given.samples), given.batch, shuffle=True, num_workers=given.workers)
+    shuffle = None if given.stream else True
+    train = DataLoader(data(given), given.batch, shuffle=shuffle, num_workers=given.workers)
     validation = DataLoader(Samples(20, noise=0.0), given.batch) if given.best else None
     trainer.fit(module, train, validation, ckpt_path=given.resume or None)
     loops = trainer.fit_loop.epoch_loop
