@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.system.chain import Chain
 from tests.torch.frameworks.test_frameworks import MODULES
 from tests.torch.lives import Nursery, Training, differ
 from tests.torch.test_tiny_gpt import weights
+from tradewind.model import places
+from tradewind.providers.local.provider import LocalProvider
 
 pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
@@ -117,11 +120,17 @@ def test_the_examples_by_tradewind_run_on_machines_that_are_taken(
     work = job / "work.yaml"
     text = work.read_text().replace("train_accelerate.py", script)
     work.write_text(text.replace("every: 5s", "every: 1s"))
-    run = made.detach(work, "--chaos", "25s")
-    state = made.over(run, within_s=580)
+    run = made.detach(work)
+    provider = LocalProvider(made.home, made.store.url)
+    for leg, notice_s in ((1, 20.0), (2, 0.0)):
+        prefix = f"{places.checkpoints(run)}{leg:06d}/"
+        eventually(partial(made.store.list_after, prefix), within_s=300)
+        provider.interrupt([f"local-{run}-{leg}-0"], notice_s=notice_s)
+    state = made.over(run, within_s=300)
     log = made.log(run).decode()
-    assert len(state.requests) > 1, log
-    assert "goes on from step" in log
+    assert len(state.requests) == 3
+    assert log.count("goes on from step") == 2
+    assert re.search(r"ends after step (\d+); step \1 is saved", log)
     done = subprocess.run(
         [sys.executable, script], cwd=alone, env=made.env, capture_output=True, text=True
     )
