@@ -162,7 +162,13 @@ def _resumable(kind: Any) -> Any:
             return super().train(found, trial, *rest, **more)
 
         def get_train_dataloader(self) -> Any:
-            return self._tradewind.loader(super().get_train_dataloader())
+            theirs = super().get_train_dataloader()
+            return self._tradewind.loader(theirs) if self.is_in_train else theirs
+
+        def _evaluate(self, *given: Any, skip_scheduler: bool = False, **more: Any) -> Any:
+            if skip_scheduler and self._tradewind.training.resumed:
+                return None  # eval_on_start: it has started long ago
+            return super()._evaluate(*given, skip_scheduler=skip_scheduler, **more)
 
         def _init_training_state(
             self, max_steps: int, per_epoch: int, epochs: int, found: Any, trial: Any
