@@ -172,3 +172,10 @@ def test_time_that_is_up_ends_it(training: Make) -> None:
     eventually(gone)
     assert twice.codes() == [143]
     assert twice.saved() == []
+
+
+def test_ranks_that_skip_different_saves_end_together(training: Make) -> None:
+    """Saves are asked for faster than they are done: one rank may skip what another has begun."""
+    life = training("ddp").start("--kind", "ddp", "--every-steps", "1", "--steps", "25", world=2)
+    life.done()
+    assert life.saved()[-1] == 25

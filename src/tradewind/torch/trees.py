@@ -7,6 +7,7 @@ bytes. Putting it together again needs the tensors' shapes first, and those are 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ def apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
     import torch
 
     if isinstance(value, torch.Tensor):
+        while name in tensors:  # dots in names can make two of them the same
+            name += "'"
         tensors[name] = value.detach()
         dtype = str(value.dtype).removeprefix("torch.")
         sharded = hasattr(value, "placements")
@@ -32,14 +35,27 @@ def apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
             return type(value)(made)
         return made if isinstance(value, list) else tuple(made)
     if type(value).__module__ == "numpy":
-        return apart(torch.as_tensor(value), name, tensors) if value.ndim else value.item()
+        return _of_numpy(value, name, tensors) if value.ndim else value.item()
     return value
+
+
+def _of_numpy(value: Any, name: str, tensors: dict[str, Any]) -> Any:
+    """As a tensor, with a word in the mark that it was none."""
+    import torch
+
+    try:
+        made: dict[str, list[Any]] = apart(torch.as_tensor(value), name, tensors)
+    except TypeError:  # texts and objects: whoever packs it will say so
+        return value
+    made[_MARK].append("numpy")
+    return made
 
 
 def together(tree: Any, tensors: dict[str, Any]) -> Any:
     if isinstance(tree, dict):
         if _MARK in tree:
-            return tensors[tree[_MARK][0]]
+            found = tensors[tree[_MARK][0]]
+            return found.cpu().numpy() if "numpy" in tree[_MARK][5:] else found
         return {key: together(each, tensors) for key, each in tree.items()}
     if type(tree) in (list, tuple):
         return type(tree)(together(each, tensors) for each in tree)
@@ -53,7 +69,7 @@ def empty(tree: Any, make: Callable[[str, Any, list[int], bool, bool], Any]) -> 
     made: dict[str, Any] = {}
     if isinstance(tree, dict):
         if _MARK in tree:
-            name, dtype, shape, cpu, sharded = tree[_MARK]
+            name, dtype, shape, cpu, sharded = tree[_MARK][:5]
             return {name: make(name, getattr(torch, dtype), shape, cpu, sharded)}
         for each in tree.values():
             made |= empty(each, make)
@@ -67,14 +83,27 @@ def packed(tree: Any, whose: str) -> bytes:
     """As bytes from which nothing but plain values can come back: a checkpoint runs no code."""
     try:
         data = dumped(tree)
+    except Exception as error:
+        raise _too_much(whose, error) from None
+    readable(data, whose)
+    return data
+
+
+def readable(data: bytes, whose: str) -> None:
+    """Raises InvalidValue where they cannot come back: better now than when they are needed."""
+    try:
         loaded(data)
     except Exception as error:
-        short = str(error).split("\n")[0][:200]
-        raise InvalidValue(
-            f"the state of {whose} holds more than numbers, texts, lists and tensors: {short}",
-            hint="give an object whose state_dict() has only those",
-        ) from None
-    return data
+        raise _too_much(whose, error) from None
+
+
+def _too_much(whose: str, error: Exception) -> InvalidValue:
+    kind = re.search(r"GLOBAL (\S+)", str(error))
+    short = f"a {kind[1]}" if kind else str(error).split("\n")[0][:200]
+    return InvalidValue(
+        f"the state of {whose} holds more than numbers, texts, lists and tensors: {short}",
+        hint="give an object whose state_dict() has only those",
+    )
 
 
 def dumped(state: Any) -> bytes:

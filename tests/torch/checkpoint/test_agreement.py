@@ -230,3 +230,13 @@ def test_a_wrong_state_of_one_rank_is_told_to_all(tmp_path: Path) -> None:
 def test_several_ranks_need_a_group(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="own_group"):
         Checkpoints(Place(tmp_path), world=2)
+
+
+def test_nobody_waits_for_words_when_the_process_ends() -> None:
+    """A thread that is in the store's code when Python ends makes the process abort."""
+    group = Group(dist.HashStore(), 1, 2)
+    waiting = threading.Thread(target=group.wait, args=("never", 1000.0), daemon=True)
+    waiting.start()
+    group.close()
+    waiting.join(60)
+    assert not waiting.is_alive()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
+import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.errors import BadFile, InvalidValue
 from tradewind.torch.checkpoint import Checkpoints, Place
+from tradewind.torch.checkpoint.manifest import Manifest, decode
 from tradewind.torch.checkpoint.pieces import PieceFile
 
 
@@ -109,9 +113,6 @@ def test_a_damaged_one_is_replaced_by_the_next(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_not_taken_for_damage(tmp_path: Path) -> None:
-    import json
-    import zlib
-
     saved(tmp_path, 1, 2)
     path = max((tmp_path / "checkpoints").rglob("*.json"))
     words = json.loads(path.read_bytes())
@@ -155,3 +156,39 @@ def test_what_a_disk_has_spoilt_replaces_nothing(
     assert len(shards(tmp_path)) == 1
     checkpoints.close()
     assert restore(tmp_path) == (3, [])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"step": "x"},
+        {"world": "two"},
+        {"world": 0},
+        {"world": 2},
+        {"folder": 3},
+        {"folder": "/etc"},
+        {"folder": "a/../../b"},
+        {"files": None},
+        {"files": []},
+        {"files": {"index.json": {"bytes": 1, "crc32": [1]}}},
+        {"files": {"__0_0.distcp": {"bytes": -5, "crc32": []}}},
+        {"files": {"__0_0.distcp": {"bytes": 5, "crc32": []}}},
+        {"files": {"__0_0.distcp": {"bytes": 5, "crc32": ["a"]}}},
+    ],
+)
+def test_manifests_that_somebody_made_up(changes: dict[str, Any]) -> None:
+    files: dict[str, tuple[int, tuple[int, ...]]]
+    files = dict.fromkeys(("__0_0.distcp", ".metadata", "index.json"), (1, (1,)))
+    whole = Manifest(1, 0, 1, "000000/a", files)
+    assert decode(whole.encode(), "key") == whole
+    words = json.loads(whole.encode())
+    del words["manifest_crc32"]
+    changed = {**words, **changes}
+    if isinstance(changes.get("files"), dict):
+        changed["files"] = {**words["files"], **changes["files"]}
+        if "index.json" in changes["files"]:
+            del changed["files"]["__0_0.distcp"]
+    body = json.dumps(changed)
+    data = f'{body[:-1]}, "manifest_crc32": {zlib.crc32(body.encode())}}}'
+    with pytest.raises(BadFile, match="key is damaged"):
+        decode(data.encode(), "key")

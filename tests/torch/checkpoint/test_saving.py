@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +15,7 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.errors import InvalidValue
-from tradewind.torch.checkpoint import Checkpoints, Place, pieces
+from tradewind.torch.checkpoint import Checkpoints, Place, pieces, stage
 
 
 def test_what_is_read_is_what_was_saved(tmp_path: Path) -> None:
@@ -160,3 +163,108 @@ def test_no_room_is_said(tmp_path: Path) -> None:
     assert not checkpoints.save(1, tensors(), wait=True)
     assert str(tmp_path / "shards") in warned[-1]
     assert checkpoints.poll() is None
+
+
+def test_a_step_that_is_saved_again_in_one_life_leaves_the_first_alone(tmp_path: Path) -> None:
+    """Until the second is whole: it may be killed while it writes."""
+    checkpoints = Checkpoints(Place(tmp_path), keep=1)
+    assert checkpoints.save(2, tensors(1), wait=True)
+    (first,) = shards(tmp_path)
+    assert checkpoints.save(2, tensors(2), wait=True)
+    checkpoints.close()
+    (second,) = shards(tmp_path)
+    assert first != second
+    assert manifests(tmp_path) == [2]
+
+
+def test_what_changes_while_it_is_copied_is_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    copy = stage._into
+
+    def slow(arena: Any, entry: Any, each: Any) -> None:
+        if entry.part.name == "weight":
+            go_on.wait(60)
+        copy(arena, entry, each)
+
+    monkeypatch.setattr(stage, "_into", slow)
+    warned: list[str] = []
+    checkpoints = Checkpoints(Place(tmp_path), warn=warned.append)
+    now = tensors(1)
+    assert checkpoints.save(1, now)
+    now["weight"] += 1  # with no gate before it
+    go_on.set()
+    assert checkpoints.finish(60) is None
+    assert "weight was changed before the next optimizer step" in warned[0]
+    assert checkpoints.save(2, now)  # from now on it is copied before this returns
+    before = {name: tensor.clone() for name, tensor in now.items()}
+    now["weight"] += 1
+    assert checkpoints.finish(60) is not None
+    found = checkpoints.newest()
+    assert found is not None
+    checkpoints.read(found, now)
+    assert same(now, before)
+    checkpoints.close()
+
+
+def test_saves_that_fail_keep_no_files_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = Checkpoints(Place(tmp_path), warn=len)
+    assert checkpoints.save(1, tensors(1), wait=True)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for what in ("allocate", "_write"):
+        monkeypatch.setattr(pieces, what, full)
+        for step in (2, 3):
+            assert not checkpoints.save(step, tensors(1), wait=True)
+        monkeypatch.undo()
+    checkpoints.close()
+    assert manifests(tmp_path) == [1]
+    handles = Path("/proc/self/fd").iterdir()
+    assert not [path for each in handles if ".distcp" in (path := os.path.realpath(each))]
+
+
+def test_skipped_saves_are_said_ever_more_rarely(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    write = pieces.PieceFile.write
+
+    def stalls(self: pieces.PieceFile, at: int, data: memoryview) -> None:
+        go_on.wait(60)
+        write(self, at, data)
+
+    monkeypatch.setattr(pieces.PieceFile, "write", stalls)
+    warned: list[str] = []
+    checkpoints = Checkpoints(Place(tmp_path), warn=warned.append)
+    assert checkpoints.save(1, tensors(1))
+    assert not any(checkpoints.save(step, tensors(1)) for step in range(2, 14))
+    go_on.set()
+    checkpoints.close()
+    assert [words.split()[1] for words in warned] == ["2", "3", "5", "9"]
+    assert "(8 were skipped so far)" in warned[-1]
+
+
+def test_who_only_looks_removes_nothing(tmp_path: Path) -> None:
+    """Neither by reading a part of it, which says nothing about the rest, nor where another job is
+    saving just now."""
+    saved(tmp_path, 1, 2, 3, keep=3)
+    under_way = tmp_path / "shards" / "000000" / f"{4:020d}-other-000001"
+    under_way.mkdir()
+    reader = Checkpoints(Place(tmp_path), keep=1)
+    found = reader.newest(tidy=False)
+    assert found is not None
+    reader.read(found, blank(tensors(1)))
+    assert under_way.exists()
+    assert manifests(tmp_path) == [1, 2, 3]
+    found = reader.newest()
+    assert found is not None
+    reader.read(found, {})
+    assert manifests(tmp_path) == [1, 2, 3]
+    assert not under_way.exists()
+    reader.read(found, blank(tensors(1)))
+    assert manifests(tmp_path) == [3]

@@ -26,6 +26,8 @@ class Restored(_Three):
     """`shared, mine, own`; and `found`, the checkpoint that they are of."""
 
     found: Found
+    all_of_it = False
+    """Whether every tensor was read, and so is known to be whole."""
 
 
 class Checkpoints:
@@ -52,7 +54,7 @@ class Checkpoints:
         self._limit_s = limit_s
         self._warn = warn or logging.getLogger("tradewind").warning
         self._group: Group | None = group_of(group) if world > 1 else None
-        self._reads = 0
+        self._reads, self._tidy = 0, True
         self._bad: set[str] = set()
         self._saver = Saver(
             place,
@@ -129,6 +131,16 @@ class Checkpoints:
             self._saver.job.over.wait(timeout_s)
         return self._saver.durable
 
+    def tidy(self, timeout_s: float) -> None:
+        """Waits until what the last one replaces is removed."""
+        if self._saver.job is not None:
+            self._saver.job.cleared.wait(timeout_s)
+
+    def let_go(self, timeout_s: float) -> None:
+        """Waits for nobody any more, before the process ends. What is under way and needs other
+        ranks is not saved then."""
+        self._saver.let_go(timeout_s)
+
     def would_take_s(self) -> float:
         """How long a save that began now would take until it is durable, by what the last one
         took; what is under way included."""
@@ -141,17 +153,20 @@ class Checkpoints:
 
     # Restoring
 
-    def newest(self) -> Found | None:
+    def newest(self, *, tidy: bool = True) -> Found | None:
         """The newest complete checkpoint: its files are there in full size; `read` checks every
         byte. All ranks must ask, and are given the same. Clears away what unfinished saves have
-        left, so ask before saving."""
+        left, so ask before saving; who only reads what another is saving says `tidy=False`, and
+        then nothing is removed, by `read` neither."""
 
         def look() -> str:
             found = next(shelf.sound(self.place, None, self._bad, self._warn), None)
-            shelf.clear(self.place, self._saver.life)
+            if tidy:
+                shelf.clear(self.place, self._saver.life)
             return found.key if found else ""
 
         self._reads += 1
+        self._tidy = tidy
         key = self._from_first(f"newest/{self._reads}", look)
         return shelf.open_key(self.place, key) if key else None
 
@@ -172,7 +187,8 @@ class Checkpoints:
             damaged = isinstance(failure, BadFile)
             told = self._gather([failure.message if failure else "", damaged])
             if restored is not None and not any(words[0] for words in told):
-                if not self._bad:  # a damaged one stays until another was saved
+                # A damaged one stays until another was saved; and what was not read may be damaged.
+                if self._tidy and restored.all_of_it and not self._bad:
                     self._saver.prune(found.key, found.name)
                 return restored
             if failure is not None and not damaged:
@@ -217,7 +233,7 @@ class Checkpoints:
             mine.numpy().tobytes() if mine is not None else None,
             owned,
         )
-        restored.found = found
+        restored.found, restored.all_of_it = found, reader.all_of_it()
         return restored
 
     def _from_first(self, key: str, look: Callable[[], str]) -> str:

@@ -32,9 +32,11 @@ class Commit:
         key = f"save/{self._number}"
         group.leave(f"{key}/{group.rank}", words)
         if group.rank == 0:
-            trouble = self._create(self._collect(group, key, wait_s))
+            told = self._collect(group, key, wait_s)
+            trouble = self._create(told)
             group.leave(f"{key}/verdict", {"trouble": trouble})
-            self._forget(group)
+            if len(told) == self._world:
+                self._forget(group)
             return trouble
         try:
             verdict = group.wait(f"{key}/verdict", verdict_s)
@@ -124,10 +126,9 @@ class Commit:
             raise BadFile(f"{wrong}: do all ranks write to the same folder?")
         key, data = place.manifest(self._step), whole.encode()
         if not place.store.create(key, data):
-            # Of the same step, from before we had to start again from an earlier one.
-            place.store.delete(key)
-            if not place.store.create(key, data):
-                raise BadFile(f"{key} is being written by another job")
+            # Of the same step, from before we had to start again from an earlier one. In one go:
+            # at no time there is neither.
+            place.store.replace(key, data)
 
     def _forget(self, group: Group) -> None:
         """All ranks have read the verdict on the last but one, as they have sent us the last."""

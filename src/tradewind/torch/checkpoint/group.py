@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from typing import Any
 
 from tradewind import clock
@@ -24,6 +23,12 @@ class Group:
 
     def __init__(self, store: Any, rank: int, world: int) -> None:
         self._store, self.rank, self.world = store, rank, world
+        self._over = False
+
+    def close(self) -> None:
+        """From now on nobody waits: a thread that is in the store's code when Python ends makes
+        the process abort."""
+        self._over = True
 
     def leave(self, key: str, words: Any) -> None:
         self._store.set(key, json.dumps(words))
@@ -37,14 +42,14 @@ class Group:
     def forget(self, key: str) -> None:
         self._store.delete_key(key)
 
-    def wait(self, key: str, timeout_s: float, stopped: Callable[[], bool] = lambda: False) -> Any:
+    def wait(self, key: str, timeout_s: float) -> Any:
         """None: nothing was left there in time."""
         until = clock.monotonic() + timeout_s
         while True:
             found = self.look(key)
             if found is not None:
                 return found
-            if clock.monotonic() > until or stopped():
+            if clock.monotonic() > until or self._over:
                 return None
             clock.sleep(_PAUSE_S)
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.torch.checkpoint.pieces import PIECE, checksum
 
 FORMAT = 1
@@ -68,14 +69,37 @@ def decode(data: bytes, key: str) -> Manifest:
                 hint="use the version that wrote it, or a newer one",
             )
         files = {
-            name: (int(each["bytes"]), tuple(each["crc32"]))
+            name: (int(each["bytes"]), tuple(map(int, each["crc32"])))
             for name, each in words["files"].items()
         }
-        if any(".." in name.split("/") for name in (words["folder"], *files)):
+        step, leg, world = (int(words[name]) for name in ("step", "leg", "world"))
+        if not all(map(_is_below, (words["folder"], *files))):
             raise BadFile(f"{key} is damaged: it names files outside of its folder")
-        return Manifest(words["step"], words["leg"], words["world"], words["folder"], files)
-    except (KeyError, TypeError):
+        if world < 1 or not all(map(_is_covered, files.values())) or not _all_there(files, world):
+            raise BadFile(f"{key} is damaged: it does not name all of its files")
+        return Manifest(step, leg, world, words["folder"], files)
+    except TradewindError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise BadFile(f"{key} is damaged: it is no manifest of a checkpoint") from None
+
+
+def _is_below(name: str) -> bool:
+    return bool(name) and not name.startswith("/") and ".." not in name.split("/")
+
+
+def _is_covered(file: tuple[int, tuple[int, ...]]) -> bool:
+    size, sums = file
+    return size >= 0 and len(sums) == -(-size // PIECE)
+
+
+def _all_there(files: Collection[str], world: int) -> bool:
+    return {METADATA, INDEX, *map(of_rank, range(world))} == set(files)
+
+
+def of_rank(rank: int) -> str:
+    """The name of what a rank writes, as plain PyTorch would call it."""
+    return f"__{rank}_0.distcp"
 
 
 def sums(data: bytes | memoryview) -> tuple[int, ...]:

@@ -41,6 +41,7 @@ class PieceFile:
 
     def __init__(self, path: Path, size: int) -> None:
         self.path = path
+        self._plain: int | None = None
         self._direct: int | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -49,9 +50,11 @@ class PieceFile:
             self._direct = open_direct(path, os.O_WRONLY)
             allocate(self._plain, size)
         except OSError as error:
+            self.close()
             raise self._cannot(error) from None
 
     def write(self, at: int, data: memoryview) -> None:
+        assert self._plain is not None
         try:
             if self._direct is not None and len(data) % _BLOCK == 0 and at % _BLOCK == 0:
                 try:
@@ -67,6 +70,7 @@ class PieceFile:
 
     def finish(self, size: int) -> None:
         """What was written outlives a power cut."""
+        assert self._plain is not None
         try:
             os.ftruncate(self._plain, size)
             os.fsync(self._plain)
@@ -75,8 +79,10 @@ class PieceFile:
             raise self._cannot(error) from None
 
     def close(self) -> None:
-        for each in {self._plain, self._direct} - {None}:
-            os.close(each)  # type: ignore[arg-type]
+        plain, direct, self._plain, self._direct = self._plain, self._direct, None, None
+        for each in (plain, direct):
+            if each is not None:
+                os.close(each)
 
     def _cannot(self, error: OSError) -> NoAccess:
         return NoAccess(

@@ -1,14 +1,15 @@
 """Where checkpoints lie.
 
     <prefix>checkpoints/<leg>/<step>.json              the manifest: the checkpoint exists
-    <prefix>shards/<leg>/<step>-<life>/__<rank>_0.distcp    what a rank wrote
-                                       .metadata       for plain PyTorch
-                                       index.json      the same for us
+    <prefix>shards/<leg>/<step>-<life>-<save>/__<rank>_0.distcp    what a rank wrote
+                                              .metadata       for plain PyTorch
+                                              index.json      the same for us
 
 These are keys in a store. In a folder they are files, written once and straight there. A bucket is
 given the ranks' files from memory, and `folder` keeps them too, to be read sooner after a restart
-on the same machine. `life` differs each time that a job starts, so no file is ever written twice.
-In a run, the prefix is `runs/<run-id>/`, and the manifest is the key that supervisors look for.
+on the same machine. `life` differs each time that a job starts, and `save` each time that it saves,
+so no file is ever written twice. In a run, the prefix is `runs/<run-id>/`, and the manifest is the
+key that supervisors look for.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ class Place:
     def manifest(self, step: int) -> str:
         return f"{self.checkpoints}{self.leg:06d}/{step:020d}.json"
 
-    def name(self, step: int, life: str) -> str:
+    def name(self, step: int, life: str, save: int) -> str:
         """Of the folder of shards, below `shards` and below `files`."""
-        return f"{self.leg:06d}/{step:020d}-{life}"
+        return f"{self.leg:06d}/{step:020d}-{life}-{save:06d}"
 
     def folder(self, name: str) -> Path | None:
         """Where plain PyTorch can read it; None if that is in a bucket: here are only the files

@@ -44,9 +44,11 @@ class Reader:
                     self._of_rank[entry[0], rank, entry[1]] = (file["name"], entry)
         self._runs: list[Run] = []
         self._after: list[tuple[Any, Any]] = []
+        self._wanted: set[str] = set()
 
     def want(self, name: str, tensor: Any) -> None:
         """Fills what this rank holds of it."""
+        self._wanted.add(name)
         if not tensor.numel():
             return
         boxes = self._boxes.get(("tensor", name))
@@ -68,6 +70,10 @@ class Reader:
         covered = sum(self._overlap(part, target, file, entry) for file, entry in boxes)
         if covered != volume(part.sizes):
             raise InvalidValue(f"step {self._files.manifest.step} has only a part of {name!r}")
+
+    def all_of_it(self) -> bool:
+        """Whether every tensor is asked for, so that damage anywhere would be found."""
+        return {name for _, name in self._boxes} <= self._wanted
 
     def own(self, rank: int, given: Mapping[str, Any] | None) -> dict[str, Any]:
         """This rank's own tensors; those that are not given are new ones in memory."""
@@ -122,7 +128,8 @@ class Reader:
         row = volume(tuple(sizes[1:])) * saved.itemsize
         first = (low[0] - offsets[0]) if sizes else 0
         rows = lengths[0] if sizes else 1
-        if lengths[1:] == list(sizes[1:]) and here.is_contiguous() and target.dtype == saved:
+        straight = here.is_contiguous() and not here.is_conj() and not here.is_neg()
+        if lengths[1:] == list(sizes[1:]) and straight and target.dtype == saved:
             to = here
         else:  # whole rows of it, of which a part is taken when they are there
             to = torch.empty((rows, *sizes[1:]), dtype=saved, device=target.device)

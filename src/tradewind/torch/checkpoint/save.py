@@ -111,6 +111,11 @@ class Save:
             thread.join(max(0.0, until - clock.monotonic()))
         return any(thread.is_alive() for thread in self._threads)
 
+    def abandon(self) -> None:
+        """After it has failed, and when nothing of it is left that writes."""
+        if self._into is not None:
+            self._into.close()
+
     def _start(self, work: Callable[[], None]) -> threading.Thread:
         """In a thread: none of these calls can be told how long to wait."""
 

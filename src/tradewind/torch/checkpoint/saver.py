@@ -15,6 +15,7 @@ from tradewind.torch.checkpoint.commit import Commit
 from tradewind.torch.checkpoint.group import Group
 from tradewind.torch.checkpoint.job import Job, Saved
 from tradewind.torch.checkpoint.layout import Layout, lay_out, signature
+from tradewind.torch.checkpoint.manifest import of_rank
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.save import Image, Save
 from tradewind.torch.checkpoint.stage import Stager
@@ -26,6 +27,7 @@ _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
 _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
+SKIPS = "skips it"
 
 
 class Saver:
@@ -49,9 +51,10 @@ class Saver:
         self._arena: Arena | None = None
         self._layout: Layout | None = None
         self._known: Any = None
-        self._count = 0
+        self._count = self._skipped = 0
         self._stuck: list[Save] = []
         self._last: Commit | None = None
+        self._thread: threading.Thread | None = None
         self._stage_rate, self._write_rate = _GUESSED_STAGE, _GUESSED_WRITE
         self.job: Job | None = None
         self.durable: Saved | None = None
@@ -105,9 +108,10 @@ class Saver:
                 self._stager.abandon()
             return False
         self.job = job
-        threading.Thread(
+        self._thread = threading.Thread(
             target=self._carry_out, args=(job, last), name="tradewind-save", daemon=True
-        ).start()
+        )
+        self._thread.start()
         return True
 
     def next(self, step: int, limit_s: float, *, hurry: bool) -> Job:
@@ -125,12 +129,21 @@ class Saver:
         return ""
 
     def skip(self, job: Job, why: str) -> None:
-        self._warn(f"step {job.step} is not saved: {why}")
+        self._unsaved(job, why, skipped=True)
         if self._group is not None:
-            words = {"trouble": f"rank {self._rank} skips it: {why}"}
+            words = {"trouble": f"rank {self._rank} {SKIPS}: {why}"}
             who = "verdict" if self._rank == 0 else self._rank
             with suppress(Exception):
                 self._group.leave(f"save/{job.number}/{who}", words)
+
+    def _unsaved(self, job: Job, why: str, *, skipped: bool) -> None:
+        """Saves that are asked for too often are said twice, four times … as rarely."""
+        if skipped:
+            self._skipped += 1
+            if self._skipped & (self._skipped - 1):
+                return
+            why += f" ({self._skipped} were skipped so far)" if self._skipped > 1 else ""
+        self._warn(f"step {job.step} is not saved: {why}")
 
     def gate(self) -> None:
         job = self.job
@@ -156,6 +169,12 @@ class Saver:
             self._arena.close()
         self._arena = self._layout = self._known = None
 
+    def let_go(self, timeout_s: float) -> None:
+        if self._group is not None:
+            self._group.close()
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
     def _carry_out(self, job: Job, last: Job | None) -> None:
         after: Callable[[], None] | None = None
         try:
@@ -174,8 +193,8 @@ class Saver:
 
     def _save(self, job: Job, last: Job | None) -> Callable[[], None]:
         """Returns what is left to do when everybody knows."""
-        name = self._place.name(job.step, self._shared_life())
-        file = f"__{self._rank}_0.distcp"
+        name = self._place.name(job.step, self._shared_life(), job.number)
+        file = of_rank(self._rank)
         commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
         save = Save(self._place, name, file, job.image, job.snapshot, commit.refused)
         trouble = ""
@@ -188,6 +207,8 @@ class Saver:
             job.snapshot.settle()
             if save.stuck(_STUCK_S):
                 self._stuck.append(save)
+            else:
+                save.abandon()
         job.free.set()
         if self._arena is not None and self._arena.trouble:
             self._warn(f"saving is slow, as memory could not be pinned: {self._arena.trouble}")
@@ -205,7 +226,7 @@ class Saver:
         self._last = commit
         trouble = commit.agree(words, job.left_s(), job.left_s() + SPARE_S)
         if trouble:
-            self._warn(f"step {job.step} is not saved: {trouble}")
+            self._unsaved(job, trouble, skipped=SKIPS in trouble)
             return commit.undo
         self._note(job, save, name)
         return lambda: self._clear(job, name, file)

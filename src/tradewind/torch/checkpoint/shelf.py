@@ -105,7 +105,7 @@ def clear(place: Place, life: str) -> None:
     """What unfinished saves and removed checkpoints have left. `life` is ours: it may save now."""
     known = kept(place)
     for name in files.names(place) - known:
-        if not name.endswith(life):
+        if f"-{life}-" not in name:
             files.remove(place, name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 from typing import Any
 
@@ -14,10 +14,10 @@ _LOOK_S = 0.002
 
 
 class Snapshot:
-    """One moment's tensors on their way into the arena."""
+    """`hasty` is told the names of tensors that training wrote to while they were copied."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, size: int, hasty: set[str]) -> None:
+        self.size, self._hasty = size, hasty
         self.marks: list[tuple[int, Any]] = []
         """Up to which byte the arena is filled once an event has come, in order."""
         self.issued = threading.Event()
@@ -29,6 +29,8 @@ class Snapshot:
         self.filled: SimpleQueue[int | None] = SimpleQueue()
         """Where nothing is on a device: up to which byte it is, and None at the end."""
         self.held: list[Any] = []
+        self._watched: list[tuple[str, Any, int]] = []
+        self._lock = threading.Lock()
         self.started: Any = None
         self.end: Any = None
         self.begun_s = self.copied_s = clock.monotonic()
@@ -46,6 +48,7 @@ class Snapshot:
             yield upto
         if self.end is not None:
             _wait_for(self.end)
+        self.look(over=False)
         if self.trouble:
             raise SourceFailed(self.trouble)
         self.held.clear()  # the tensors may go
@@ -57,6 +60,26 @@ class Snapshot:
         self.issued.wait()
         self.copied.wait()
 
+    def watch(self, named: Iterable[tuple[str, Any]]) -> None:
+        """A device copies these, whoever knows when: nothing may write to them before the gate."""
+        self._watched = [(name, tensor, written(tensor)) for name, tensor in named]
+
+    def look(self, *, over: bool) -> None:
+        """Whether something did. `over`: from now on it may."""
+        with self._lock:
+            for name, tensor, times in self._watched:
+                self.compare(name, tensor, times)
+            if over:
+                self._watched = []
+
+    def compare(self, name: str, tensor: Any, times: int) -> None:
+        if written(tensor) != times:
+            self._hasty.add(name)
+            self.trouble = (
+                f"{name} was changed before the next optimizer step, while it was copied; from now"
+                " on it is copied at once"
+            )
+
     def finish_copies(self) -> None:
         self.copied_s = clock.monotonic()
         self.copied.set()
@@ -67,6 +90,11 @@ class Snapshot:
         if self.end is None:
             return self.copied_s - self.begun_s
         return float(self.started.elapsed_time(self.end)) / 1e3
+
+
+def written(tensor: Any) -> int:
+    """How often it was written to, as far as PyTorch counts."""
+    return 0 if tensor.is_inference() else int(tensor._version)
 
 
 def _wait_for(event: Any) -> None:

@@ -24,7 +24,7 @@ from tradewind.torch.checkpoint import aside
 from tradewind.torch.checkpoint.arena import CHUNK, Arena
 from tradewind.torch.checkpoint.aside import Aside, Sources
 from tradewind.torch.checkpoint.layout import Entry, Layout, source
-from tradewind.torch.checkpoint.snapshot import Snapshot
+from tradewind.torch.checkpoint.snapshot import Snapshot, written
 
 _MARKS = 16
 """So often who writes learns how far the copies are."""
@@ -44,6 +44,8 @@ class Stager:
         self._small: Aside | None = None
         self._aside: Aside | None = None
         self._asked = False
+        self._hasty: set[str] = set()
+        """Names of tensors that were seen to change before the gate."""
 
     def enter(self) -> None:
         """In each thread: else it would make itself at home on the first GPU."""
@@ -71,7 +73,7 @@ class Stager:
     ) -> Snapshot:
         import torch
 
-        snapshot = Snapshot(layout.bytes)
+        snapshot = Snapshot(layout.bytes, self._hasty)
         named = {"tensor": tensors, "own": own}
         sources = [
             (entry, source(entry.part, named[entry.part.kind][entry.part.name]))
@@ -80,7 +82,8 @@ class Stager:
         snapshot.held = [each for _, each in sources]
 
         def is_early(entry: Entry) -> bool:
-            return entry.part.kind == "own" or entry.part.name in early
+            part = entry.part
+            return part.kind == "own" or part.name in early or part.name in self._hasty
 
         on_cpu = [each for each in sources if each[0].part.device == "cpu"]
         later = [each for each in on_cpu if not (each[0].part.small or is_early(each[0]))]
@@ -94,6 +97,7 @@ class Stager:
             begin.record(torch.cuda.current_stream(self.device))
             now = [each for each in big if is_early(each[0])]
             rest = [each for each in big if not is_early(each[0])]
+            snapshot.watch((entry.part.name, each) for entry, each in rest)
             if now or arena.ready.is_set():
                 arena.ready.wait()
                 self._begin(snapshot, layout, arena, begin, now)
@@ -111,12 +115,16 @@ class Stager:
             snapshot.issued.set()
             snapshot.gated.set()
         if later:
-            threading.Thread(target=self._copy, args=(snapshot, arena, later), daemon=True).start()
+            times = [written(each) for _, each in later]
+            threading.Thread(
+                target=self._copy, args=(snapshot, arena, later, times), daemon=True
+            ).start()
         else:
             snapshot.finish_copies()
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
+        snapshot.look(over=True)
         snapshot.gated.wait()
         snapshot.copied.wait()
         if snapshot.safe is not None:
@@ -241,10 +249,11 @@ class Stager:
             )
         return len(cuts)
 
-    def _copy(self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]]) -> None:
+    def _copy(self, snapshot: Snapshot, arena: Arena, parts: Sources, times: list[int]) -> None:
         try:
-            for entry, each in parts:
+            for (entry, each), before in zip(parts, times, strict=True):
                 _into(arena, entry, each)
+                snapshot.compare(entry.part.name, each, before)
                 if not self.cuda:
                     snapshot.filled.put(entry.data + entry.part.bytes)
         except Exception as error:

@@ -167,7 +167,11 @@ class OrderedFeed:
         step = next(self._all_steps(self._point), None)
         if step is None or (within is not None and step.epoch > within):
             raise StopIteration
-        batch = next(self._opened)
+        try:
+            batch = next(self._opened)
+        except BaseException:  # who goes on all the same must not be given the batch after this one
+            self.close()
+            raise
         self._point = step.after
         return batch
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.workers import shielded
-from tradewind.torch.trees import dumped, loaded
+from tradewind.torch.trees import loaded, packed
 
 
 class Counting:
@@ -129,7 +129,7 @@ class StatefulFeed(Counting):
             self._iterator = iter(self._loader)
 
     def mine(self) -> dict[str, Any]:
-        return {"state": dumped(self._loader.state_dict())}
+        return {"state": packed(self._loader.state_dict(), "the loader")}
 
     def _placed(self, mine: dict[str, Any] | None) -> list[str]:
         if mine is None:

@@ -17,7 +17,7 @@ from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.loaders import Counting
 from tradewind.torch.feeds.order import mixed
 from tradewind.torch.feeds.workers import WorkerStart, shielded
-from tradewind.torch.trees import dumped, loaded
+from tradewind.torch.trees import dumped, loaded, readable
 
 _STREAM = 5
 
@@ -79,6 +79,9 @@ class StreamFeed(Counting):
         return super().restore(shared, mine)
 
     def mine(self) -> dict[str, Any]:
+        for _, state in self._at.values():
+            if state:
+                readable(state, "the dataset")
         # No empty bytes: reading weights only, PyTorch does not know them.
         at = {worker: [count, state or None] for worker, (count, state) in self._at.items()}
         return {"at": at, "turn": self._turn, "workers": self._workers}

@@ -55,6 +55,19 @@ class Agreement:
         self._next = self._count + self._every
         return heard
 
+    def at_once(self, need: bool, can: bool = True) -> tuple[bool, bool]:
+        """Whether any rank needs it and all of them can; who asks waits for the others. Raises
+        RuntimeError where one of them is gone."""
+        if self._group is None:
+            return need, can
+        import torch
+        import torch.distributed as dist
+
+        self._heard()
+        words = torch.tensor([float(need), float(not can)])
+        dist.all_reduce(words, op=dist.ReduceOp.MAX, group=self._group)
+        return bool(words[0]), not words[1]
+
     def _throw_in(self, wish: Wish) -> None:
         import torch
         import torch.distributed as dist

@@ -37,7 +37,7 @@ def code() -> dict[str, str]:
     folders = [Path(main).resolve().parent] if main else []
     folders.append(Path.cwd().resolve())
     apart = [Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "purelib", "platlib")]
-    apart.append(Path(__file__).resolve().parents[1])  # our own
+    apart.append(Path(__file__).resolve().parents[2])  # our own
     found: dict[str, str] = {}
     for module in list(sys.modules.values()):
         name = getattr(module, "__file__", None)
@@ -88,4 +88,16 @@ def _plain(config: Any) -> Any:
         return {}
     if not isinstance(config, dict) and hasattr(config, "__dict__"):
         config = vars(config)
-    return json.loads(json.dumps(config, default=str, sort_keys=True))
+    try:
+        return json.loads(json.dumps(_keyed(config), default=str, sort_keys=True))
+    except (TypeError, ValueError, RecursionError):  # it holds itself, or what JSON has not
+        return {"all of it": str(config)}
+
+
+def _keyed(config: Any) -> Any:
+    """With texts as keys: others can be neither sorted nor written."""
+    if isinstance(config, dict):
+        return {str(key): _keyed(value) for key, value in config.items()}
+    if isinstance(config, (list, tuple)):
+        return [_keyed(each) for each in config]
+    return config

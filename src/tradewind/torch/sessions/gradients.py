@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+_INDICES, _VALUES = " (indices)", " (values)"
+"""Of a sparse one, such as an embedding's."""
+
 
 class Gradients:
     def __init__(self, names: dict[Any, str], modules: dict[str, Any]) -> None:
@@ -28,7 +31,11 @@ class Gradients:
         for parameter, name in self._names.items():
             grad = parameter.grad
             if grad is not None and self._used.get(parameter) != _mark(grad):
-                found[name] = _local(grad.detach())
+                if grad.is_sparse:
+                    found[name + _INDICES] = grad._indices().detach()
+                    found[name + _VALUES] = grad._values().detach()
+                else:
+                    found[name] = _local(grad.detach())
         return found
 
     def any(self) -> bool:
@@ -57,8 +64,18 @@ class Gradients:
 
         for parameter, name in self._names.items():
             saved = own.get(f"grad.{name}")
+            values = own.get(f"grad.{name}{_VALUES}")
             if saved is None:
                 parameter.grad = None
+                if values is not None:
+                    indices = own[f"grad.{name}{_INDICES}"]
+                    parameter.grad = torch.sparse_coo_tensor(
+                        indices,
+                        values,
+                        parameter.shape,
+                        device=parameter.device,
+                        check_invariants=True,
+                    )
                 continue
             grad = torch.empty_like(parameter, requires_grad=False)
             _local(grad).copy_(saved)
@@ -77,4 +94,4 @@ def _local(tensor: Any) -> Any:
 def _mark(grad: Any) -> tuple[int, int]:
     """Changes when it is written to, or is another one."""
     held = _local(grad)
-    return held.data_ptr(), held._version
+    return (held._values() if held.is_sparse else held).data_ptr(), held._version

@@ -15,7 +15,7 @@ from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.order import mixed
 from tradewind.torch.sessions import buckets, powersgd
-from tradewind.torch.sessions.state import Parts, bare, clean
+from tradewind.torch.sessions.state import Parts, bare
 from tradewind.torch.trees import loaded
 
 _RANK = 6
@@ -39,7 +39,7 @@ def restore(checkpoints: Any, parts: Parts) -> Back | None:
     found = checkpoints.newest()
     while found is not None:
         first = checkpoints.read(found, {})
-        rest = loaded(first.shared)
+        rest = _told(first)
         _check(parts, rest["state"], first.found.key)
         for key, order in rest["state"]["arrival"].items():
             if key in parts.modules and buckets.rebuilds(parts.modules[key]):
@@ -51,6 +51,19 @@ def restore(checkpoints: Any, parts: Parts) -> Back | None:
             return _put(parts, rest, places, got)
         found = got.found  # the first was damaged, and another one may have other tensors
     return None
+
+
+def _told(first: Any) -> dict[str, Any]:
+    try:
+        told = loaded(first.shared)
+    except Exception:
+        told = None
+    if not isinstance(told, dict) or "state" not in told:
+        raise InvalidValue(
+            f"the checkpoint {first.found.key} was not saved by a session",
+            hint="use another folder",
+        )
+    return told
 
 
 def _check(parts: Parts, state: dict[str, Any], key: str) -> None:
@@ -73,10 +86,9 @@ def _places(parts: Parts, state: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     places: dict[str, Any] = {}
-    for key, module in parts.modules.items():
-        for name, value in bare(module).state_dict(keep_vars=True).items():
-            if isinstance(value, torch.Tensor):
-                places[f"{key}.{clean(name)}"] = value.detach()
+    for key in parts.modules:
+        held, _ = parts.held(key, frozen=state.get("frozen", True))
+        places |= {name: value.detach() for name, value in held.items()}
     named = {name: parameter for parameter, name in parts.names.items()}
 
     def like(parameter: Any) -> Any:
@@ -124,7 +136,10 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
         if besides := state["models"][key]:
             bare(module).load_state_dict(besides, strict=False)
     for key, optimizer in parts.optimizers.items():
-        _optimizer(parts, optimizer, state["optimizers"][key], places)
+        saved = state["optimizers"][key]
+        _optimizer(parts, optimizer, saved, places)
+        if saved.get("kind", kind := type(optimizer).__name__) != kind:
+            said.append(f"{key} was {saved['kind']} at the checkpoint, and goes on as {kind}")
     others = state["others"]
     if mine is not None:
         others = {**others, **mine["state"]["others"]}
@@ -158,7 +173,8 @@ def _optimizer(
     if names != [group["params"] for group in groups]:
         raise InvalidValue(
             "the optimizer has other parameters, or other groups of them, than at the checkpoint",
-            hint="use another folder to begin anew",
+            hint="use another folder to begin anew; groups that were added later must be there"
+            " before the session",
         )
     for group, kept in zip(optimizer.param_groups, groups, strict=True):
         for name, value in trees.together(_without(kept), tensors).items():
@@ -169,6 +185,15 @@ def _optimizer(
     optimizer.state.clear()
     for name, values in saved["state"].items():
         optimizer.state[named[name]] = trees.together(values, tensors)
+
+
+def epoch(shared: dict[str, Any], feed: Any) -> int:
+    """The one that the loop was in. Its data may be elsewhere, if a loop was left early; but where
+    the data begins anew, so does the loop."""
+    if feed is None:
+        return int(shared.get("epoch", 0))
+    there = (shared["feed"] or {}).get("epoch")
+    return int(shared.get("epoch", feed.epoch)) if there == feed.epoch else int(feed.epoch)
 
 
 def numbers(back: Back, seed: int, rank: int) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.feed import Feed
 from tradewind.torch.sessions.state import Parts
 from tradewind.torch.surroundings import Surroundings
-from tradewind.torch.trees import dumped, packed
+from tradewind.torch.trees import packed
 
 
 class Saver:
     """`made_with` is the fingerprint of what it is saved with; `step` the newest that was saved, or
-    is being saved."""
+    is being saved; `epoch` the one that the loop is in, `saved_epoch` the one it was in then."""
 
     def __init__(
         self,
@@ -26,12 +27,12 @@ class Saver:
     ) -> None:
         self._checkpoints, self._parts, self._feed = checkpoints, parts, feed
         self._around, self._made_with, self._warn = around, made_with, warn
-        self.step = 0
+        self.step = self.epoch = self.saved_epoch = 0
 
     def check(self) -> None:
         """What cannot be saved is found out now, and not when the first save is due."""
         captured = self._parts.captured(gradients=False)
-        packed(captured.shared, "the optimizer, the scheduler or an extra")
+        _packed(captured.shared)
         packed(captured.mine, "this rank")
 
     def prepare(self) -> None:
@@ -55,6 +56,7 @@ class Saver:
             **captured.shared,
             "step": step,
             "seed": seed,
+            "epoch": self.epoch,
             "feed": feed.shared() if feed is not None else None,
             "made_with": self._made_with,
         }
@@ -63,13 +65,23 @@ class Saver:
             step,
             captured.tensors,
             captured.own,
-            dumped(shared) if self._around.rank == 0 else b"",
-            dumped(mine),
+            _packed(shared) if self._around.rank == 0 else b"",
+            packed(mine, "this rank or its data"),
             wait=wait,
             deadline_s=deadline_s,
         )
         if begun:
-            self.step = step
+            self.step, self.saved_epoch = step, self.epoch
             if captured.soon:  # before the next backward pass adds to it
                 self._checkpoints.gate()
         return begun
+
+
+def _packed(shared: dict[str, Any]) -> bytes:
+    """What cannot be packed is named, if that is one of the script's own objects."""
+    try:
+        return packed(shared, "the model or the optimizer")
+    except InvalidValue:
+        for name, state in shared["state"]["others"].items():
+            packed(state, name)
+        raise

@@ -8,7 +8,6 @@ there it is taken in `step` itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from tradewind.errors import InvalidValue
@@ -21,22 +20,29 @@ class Session(Training):
     """A training that goes on from its newest checkpoint, if there is one.
 
     `model`, `optimizer`, `scheduler`, `scaler` and `ema` may each be one object, a list or a table
-    of them. `extra` names more objects that have state_dict and load_state_dict. `data` is an
-    ordinary DataLoader. Checkpoints go to the run's store under `tradewind run`, else to `folder`
-    (`checkpoints`). `seed` orders and augments the data; by default it is PyTorch's.
+    of them. `extra` names more objects that have state_dict and load_state_dict. With
+    `frozen=False`, parameters that need no gradient are left out of checkpoints: the script loads
+    them itself, as the model under adapters. `data` is an ordinary DataLoader. Checkpoints go to
+    the run's store under `tradewind run`, else to `folder` (`checkpoints`). `seed` orders
+    and augments the data; by default it is PyTorch's.
 
     Saves come as often as the run says, or `every_s` seconds or `every_steps` steps; without all
-    that, every ten minutes. After a notice there are `grace_s` seconds. What has changed since the
-    checkpoint, of the code, `config` or the data, is said; with `strict` it is an error."""
+    that, every ten minutes. A bucket is sent `upload_rate` bytes a second at most, by each rank,
+    but after a notice as much as it takes: then there are `grace_s` seconds. What has changed since
+    the checkpoint, of the code, `config` or the data, is said; with `strict` it is an error."""
 
     _iterating = False
     _unstepped = 0
     _last_epoch: int | None = None
 
-    @cached_property
+    @property
     def _this_epoch(self) -> int:
-        """The one that is begun or gone on with; counted by the loop from then on."""
-        return self.epoch
+        """The one that is begun or gone on with: counted by the loop, and kept with the rest."""
+        return self._saver.epoch
+
+    @_this_epoch.setter
+    def _this_epoch(self, number: int) -> None:
+        self._saver.epoch = number
 
     @property
     def epoch(self) -> int:
@@ -68,6 +74,8 @@ class Session(Training):
                 except StopIteration:
                     break
                 self._unstepped += 1
+                if whole:
+                    self._this_epoch = feed.epoch
                 yield batch
                 self.between()
                 if self._unstepped == _UNSTEPPED:
@@ -78,9 +86,10 @@ class Session(Training):
             self._iterating = False
             if whole:
                 feed.close()
-        self._this_epoch = this_epoch + 1
         if whole:
             self.save_last()
+        else:
+            self._this_epoch = this_epoch + 1
 
     def epochs(self, number: int) -> Iterator[int]:
         """The numbers of the epochs that are left of so many, for loops that do something between

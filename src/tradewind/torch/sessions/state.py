@@ -12,6 +12,8 @@ are as many ranks again.
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,20 +52,25 @@ class Parts:
         scaler: Any = None,
         ema: Any = None,
         extra: Mapping[str, Any] | None = None,
+        frozen: bool = True,
         world: int = 1,
     ) -> None:
         import torch
 
         self._world = world
+        self.frozen = frozen
         self.modules: dict[str, Any] = _several(model, "model")
         self.optimizers: dict[str, Any] = _several(optimizer, "optimizer")
+        self._trained = set(self.modules)
         others = {**_several(scheduler, "scheduler"), **_several(scaler, "scaler")}
-        others |= {**_several(ema, "ema"), **(extra or {})}
+        others |= _several(ema, "ema")
+        taken = {**self.modules, **self.optimizers, **others}
+        if same := taken.keys() & (extra or {}).keys():
+            raise InvalidValue(f"extra {min(same)!r} has a name that is taken", hint="use another")
+        others |= extra or {}
         self.powersgd = {k: v for k, v in others.items() if powersgd.is_state(v)}
         others = {k: v for k, v in others.items() if k not in self.powersgd}
         for name, each in others.items():
-            if name in self.modules and name in (extra or {}):
-                raise InvalidValue(f"extra {name!r} has a name that is taken", hint="use another")
             if not hasattr(each, "state_dict") or not hasattr(each, "load_state_dict"):
                 raise InvalidValue(
                     f"{name} is a {type(each).__name__}, which has no state_dict and"
@@ -73,13 +80,14 @@ class Parts:
         self.modules |= {k: v for k, v in others.items() if isinstance(v, torch.nn.Module)}
         self.others = {k: v for k, v in others.items() if k not in self.modules}
         self.device = _device(self.modules)
-        self.names = self._parameter_names()
+        self.names: dict[Any, str] = {}
+        self._name_parameters()
         self.gradients = Gradients(self.names, self.modules)
         self.arrival = Arrival(self.modules, self.names)
 
-    def _parameter_names(self) -> dict[Any, str]:
-        """Of every parameter that a model or an optimizer has."""
-        names: dict[Any, str] = {}
+    def _name_parameters(self) -> None:
+        """Every one that a model or an optimizer has by now."""
+        names = self.names
         for key, module in self.modules.items():
             for name, parameter in bare(module).named_parameters(remove_duplicate=False):
                 names.setdefault(parameter, f"{key}.{clean(name)}")
@@ -87,16 +95,31 @@ class Parts:
             for at, group in enumerate(optimizer.param_groups):
                 for number, parameter in enumerate(group["params"]):
                     names.setdefault(parameter, f"{key}.loose.{at}.{number}")
-        return names
+
+    def facts(self) -> dict[str, str]:
+        """Of what is left out of checkpoints: a few numbers of each tensor, to know it again."""
+        import torch
+
+        if self.frozen:
+            return {}
+        digest = hashlib.sha256()
+        for parameter, name in sorted(self.names.items(), key=lambda item: item[1]):
+            if is_frozen(parameter) and not hasattr(parameter, "placements"):
+                flat = parameter.detach().reshape(-1)
+                some = flat[:: max(1, flat.numel() // 64)].to("cpu", torch.float64)
+                digest.update(f"{name} {tuple(parameter.shape)} {some.tolist()}".encode())
+        return {"the frozen parameters' digest": digest.hexdigest()[:16]}
 
     # -- out ---------------------------------------------------------------------------------------
 
     def captured(self, *, gradients: bool = True) -> Captured:
+        self._name_parameters()  # models grow, and optimizers are given more groups
         tensors: dict[str, Any] = {}
         own: dict[str, Any] = {}
         rest: dict[str, Any] = {"models": {}, "optimizers": {}, "others": {}}
+        rest["frozen"] = self.frozen
         for key, module in self.modules.items():
-            rest["models"][key] = self._module(key, module, tensors, own)
+            rest["models"][key] = copy.deepcopy(self._module(key, module, tensors, own))
         for key, optimizer in self.optimizers.items():
             rest["optimizers"][key] = self._optimizer(key, optimizer, tensors)
         for key, other in self.others.items():
@@ -118,19 +141,29 @@ class Parts:
         self, key: str, module: Any, tensors: dict[str, Any], own: dict[str, Any]
     ) -> dict[str, Any]:
         """Puts its tensors there; gives what it has besides."""
+        parameters = {id(p) for p in bare(module).parameters()}
+        held, besides = self.held(key, frozen=self.frozen)
+        for name, value in held.items():
+            _check(name, value)
+            if id(value) in parameters or hasattr(value, "placements"):
+                tensors[name] = value.detach()
+            else:  # running statistics change in the next forward pass
+                self._put(name, value.detach().clone(), tensors, own)
+        return besides
+
+    def held(self, key: str, *, frozen: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The tensors of a model as a checkpoint names them, and what it has besides: what modules
+        say of themselves (`get_extra_state`) goes back by their own function, tensors or not."""
         import torch
 
-        parameters = {id(p) for p in bare(module).parameters()}
-        besides = {}
-        for name, value in bare(module).state_dict(keep_vars=True).items():
-            full = f"{key}.{clean(name)}"
-            if not isinstance(value, torch.Tensor):
+        tensors, besides = {}, {}
+        for name, value in bare(self.modules[key]).state_dict(keep_vars=True).items():
+            if isinstance(value, torch.Tensor) and name.rpartition(".")[2] != "_extra_state":
+                if frozen or key not in self._trained or not is_frozen(value):
+                    tensors[f"{key}.{clean(name)}"] = value
+            else:
                 besides[name] = value
-            elif id(value) in parameters or hasattr(value, "placements"):
-                tensors[full] = value.detach()
-            else:  # running statistics change in the next forward pass
-                self._put(full, value.detach().clone(), tensors, own)
-        return besides
+        return tensors, besides
 
     def _optimizer(self, key: str, optimizer: Any, tensors: dict[str, Any]) -> dict[str, Any]:
         groups = []
@@ -150,7 +183,7 @@ class Parts:
             state[name] = trees.apart(values, f"{key}.{name}", tensors)
         for name, parameter in self._loose(key).items():
             tensors[name] = parameter.detach()
-        return {"groups": groups, "state": state}
+        return {"groups": groups, "state": state, "kind": type(optimizer).__name__}
 
     def _loose(self, key: str) -> dict[str, Any]:
         return {n: p for p, n in self.names.items() if n.startswith(f"{key}.loose.")}
@@ -159,6 +192,20 @@ class Parts:
         tensors[name] = tensor
         if self._world > 1 and tensor.numel() * tensor.element_size() <= _SMALL:
             own[f"rank.{name}"] = tensor
+
+
+def _check(name: str, value: Any) -> None:
+    from torch.nn.parameter import is_lazy
+
+    if is_lazy(value):
+        raise InvalidValue(
+            f"{name} has no shape yet", hint="run a batch through the model before the session"
+        )
+    if value.device.type == "meta":
+        raise InvalidValue(
+            f"{name} has no content: it is on the device meta",
+            hint="give it some first; a buffer may be registered with persistent=False",
+        )
 
 
 # -- helpers that restoring needs too --------------------------------------------------------------
@@ -175,6 +222,13 @@ def bare(module: Any) -> Any:
             module = module._orig_mod
         else:
             return module
+
+
+def is_frozen(value: Any) -> bool:
+    """A parameter that is not trained. Statistics are no parameters: they change."""
+    from torch.nn import Parameter
+
+    return isinstance(value, Parameter) and not value.requires_grad
 
 
 def clean(name: str) -> str:

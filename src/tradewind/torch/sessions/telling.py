@@ -43,11 +43,12 @@ class Teller:
         if self._metrics is None or not self._metrics.exists():
             return
         kept = []
-        for line in self._metrics.read_text().splitlines():
-            with suppress(ValueError, KeyError, TypeError):
-                if json.loads(line)["step"] <= step:
-                    kept.append(line + "\n")
-        _replace(self._metrics, "".join(kept))
+        with suppress(OSError):  # checkpoints are what matters, and they say so themselves
+            for line in self._metrics.read_text(errors="replace").splitlines():
+                with suppress(ValueError, KeyError, TypeError):
+                    if json.loads(line)["step"] <= step:
+                        kept.append(line + "\n")
+            _replace(self._metrics, "".join(kept))
 
     def made(self, step: int, values: dict[str, Any]) -> None:
         self.step = step
@@ -82,7 +83,10 @@ class Teller:
     def _write_metrics(self) -> None:
         with self._lock:
             waiting, self._waiting = self._waiting, []
-        rows = _read(waiting)
+        try:
+            rows = _read(waiting)
+        except Exception:  # something among them cannot be read: then each for itself
+            rows = [row for each in waiting for row in _readable(each)]
         self.rows.extend(rows)
         if rows and self._metrics is not None:
             with suppress(OSError):
@@ -102,6 +106,15 @@ def held(values: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+def _readable(one: tuple[int, dict[str, Any]]) -> list[dict[str, float]]:
+    step, values = one
+    row: dict[str, float] = {"step": step}
+    for name, value in values.items():
+        with suppress(Exception):
+            row |= _read([(step, {name: value})])[0]
+    return [row]
+
+
 def _read(waiting: list[tuple[int, dict[str, Any]]]) -> list[dict[str, float]]:
     """All tensors in one copy from the device."""
     import torch
@@ -114,7 +127,7 @@ def _read(waiting: list[tuple[int, dict[str, Any]]]) -> list[dict[str, float]]:
                 if value.numel() == 1:
                     apart.setdefault(value.device, []).append((number, name, value))
             else:
-                with suppress(TypeError, ValueError):
+                with suppress(TypeError, ValueError, OverflowError):
                     rows[number][name] = float(value)
     for found in apart.values():
         read = torch.stack([value.reshape(()).double() for *_, value in found]).tolist()
@@ -142,9 +155,11 @@ class Background:
         self._thread.start()
 
     def _go(self) -> None:
+        """Whatever goes wrong: who looks for notices must not be gone."""
         while not self._over.wait(self.EVERY_S):
             for each in self._work:
-                each()
+                with suppress(Exception):
+                    each()
 
     def close(self) -> None:
         self._over.set()

@@ -19,6 +19,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.sessions import fingerprint, restoring
 from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
+from tradewind.torch.sessions.claims import Claim
 from tradewind.torch.sessions.due import Due
 from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
 from tradewind.torch.sessions.saving import Saver
@@ -29,7 +30,7 @@ from tradewind.torch.surroundings import Cadence, surroundings
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""
-_LAST_S, _CRASH_S = 1800.0, 5.0
+_LAST_S, _CRASH_S, _END_S = 1800.0, 5.0, 2.0
 _FOLDER = "checkpoints"
 _KEEP = 2
 _WARM = 2  # steps after which optimizers have their state
@@ -49,6 +50,7 @@ class Training:
         ema: Any = None,
         powersgd: Any = None,
         extra: Mapping[str, Any] | None = None,
+        frozen: bool = True,
         config: Any = None,
         folder: str | Path | None = None,
         seed: int | None = None,
@@ -56,10 +58,13 @@ class Training:
         every_steps: int | None = None,
         keep: int | None = None,
         grace_s: float = GRACE_S,
+        upload_rate: float | None = None,
         strict: bool = False,
     ) -> None:
         from tradewind.torch.checkpoint import Checkpoints, Place, own_group
 
+        _check(every_s=every_s, every_steps=every_steps, keep=keep)
+        _check(grace_s=grace_s, upload_rate=upload_rate)
         self._around = around = surroundings()
         self._voice = Voice(around.rank)
         self._parts = Parts(
@@ -69,6 +74,7 @@ class Training:
             scaler=scaler,
             ema=ema,
             extra={**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
+            frozen=frozen,
             world=around.world,
         )
         gloo = own_gloo()
@@ -77,13 +83,15 @@ class Training:
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
         self._every_steps = every_steps
         self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
+        run = Place.of_run(self._folder)
         self._checkpoints = Checkpoints(
-            Place.of_run(self._folder) or Place(self._folder),
+            run or Place(self._folder),
             rank=around.rank,
             world=around.world,
             group=own_group(),
             keep=keep or self._cadence.keep or _KEEP,
             device=self._parts.device,
+            upload_rate=upload_rate,
             warn=self._voice.warn,
         )
         self._agreement = Agreement(gloo)
@@ -98,22 +106,37 @@ class Training:
         """Whether it goes on from a checkpoint."""
         self._back: restoring.Back | None = None
         self._stopping = self._closed = False
+        self._reached: tuple[int, int] | None = None
         self._since = 0
         facts = self._feed.facts() if self._feed is not None else {}
-        made_with = fingerprint.fingerprint(config, facts)
+        made_with = fingerprint.fingerprint(config, {**facts, **self._parts.facts()})
         self._saver = Saver(
             self._checkpoints, self._parts, self._feed, around, made_with, self._voice.warn
         )
-        self._restore(made_with, strict=strict)
-        self._saver.check()
+        # The legs of a run are kept apart by their supervisors.
+        self._claim = Claim(self._folder) if run is None and first else None
+        self._go_on(made_with, strict=strict)
         self._looked_s = clock.monotonic()
         self._watch(grace_s)
         if self.resumed:
             self._saver.prepare()
 
+    def _go_on(self, made_with: dict[str, Any], *, strict: bool) -> None:
+        try:
+            self._restore(made_with, strict=strict)
+            self._saver.check()
+        except BaseException:
+            self._unclaim()
+            raise
+
+    def _unclaim(self) -> None:
+        if self._claim is not None:
+            self._claim.release()
+
     def _restore(self, made_with: dict[str, Any], *, strict: bool) -> None:
         back = restoring.restore(self._checkpoints, self._parts)
         if back is None:
+            self._teller.resumed(0)
             return
         shared = back.shared
         self.step_number = self._saver.step = back.step
@@ -123,6 +146,7 @@ class Training:
         if self._feed is not None:
             mine = back.mine["feed"] if back.mine is not None else None
             said += self._feed.restore(shared["feed"] or {}, mine)
+        self._saver.epoch = self._saver.saved_epoch = restoring.epoch(shared, self._feed)
         for words in said:
             self._voice.warn_once(words)
         changed = fingerprint.differences(shared["made_with"], made_with)
@@ -208,7 +232,10 @@ class Training:
     def _leave(self) -> None:
         """The machine goes: saves what can be saved in time, and ends the process."""
         left_s = self._notice.left_s() - _SPARE_S
-        if self._saver.step < self.step_number and self._checkpoints.would_take_s() < left_s:
+        need, can = self._all_of_us(
+            self._saver.step < self.step_number, self._checkpoints.would_take_s() < left_s
+        )
+        if need and can:
             self._saver.save(self.step_number, self._seed, wait=True, deadline_s=left_s)
         else:
             self._checkpoints.finish(max(left_s, 0.0))
@@ -219,12 +246,25 @@ class Training:
         raise SystemExit(EXIT_CODE)
 
     def save_last(self) -> None:
-        """What was reached, before a loop's end is told to the script."""
-        if self._saver.step < self.step_number:
-            self._saver.save(self.step_number, self._seed, wait=True)
-        else:
+        """What was reached, before a loop's end is told to the script. All ranks save it or none:
+        one of them may have skipped what another has begun."""
+        reached = self.step_number, self._saver.epoch
+        if self._reached != reached:
             self._checkpoints.finish(_LAST_S)
+            self._poll()
+            missing = self._teller.saved < self.step_number
+            need, _ = self._all_of_us(missing or self._saver.saved_epoch < self._saver.epoch)
+            if need:
+                self._saver.save(self.step_number, self._seed, wait=True)
+            self._reached = reached
         self._told_saved()
+
+    def _all_of_us(self, need: bool, can: bool = True) -> tuple[bool, bool]:
+        try:
+            return self._agreement.at_once(need, can)
+        except (RuntimeError, ValueError) as error:  # of gloo; or there are no groups any more
+            self._voice.warn(f"another process is gone, so nothing more is saved: {error}")
+            return False, False
 
     def _told_saved(self) -> None:
         self._poll()
@@ -243,6 +283,7 @@ class Training:
         if self._closed:
             return
         self._checkpoints.finish(_CRASH_S)
+        self._checkpoints.tidy(_CRASH_S)
         self._told_saved()
         self._end()
         self._notice.remove()
@@ -251,8 +292,10 @@ class Training:
         self._closed = True
         self._background.close()
         self._agreement.close()
+        self._checkpoints.let_go(_END_S)
         if self._feed is not None:
             self._feed.close()
+        self._unclaim()
         atexit.unregister(self.close)
 
     def __enter__(self) -> Self:
@@ -268,6 +311,14 @@ class Training:
             self.finish()
         else:
             self.close()
+
+
+def _check(**options: float | None) -> None:
+    for name, value in options.items():
+        if value is not None and not value > 0:
+            raise InvalidValue(f"{name} is {value!r}, and must be more than nothing")
+        if isinstance(value, float) and name in ("every_steps", "keep"):
+            raise InvalidValue(f"{name} is {value!r}, and must be a whole number")
 
 
 def _agreed_seed(seed: int | None, gloo: Any) -> int:
