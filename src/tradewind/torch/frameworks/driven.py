@@ -17,7 +17,7 @@ from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.sessions.training import Training
 from tradewind.torch.surroundings import surroundings
 
-OPTIONS = ("folder", "seed", "every_s", "every_steps", "keep", "grace_s", "strict")
+OPTIONS = ("folder", "seed", "every_s", "every_steps", "keep", "grace_s", "strict", "frozen")
 """Of a session, and of each framework's line."""
 
 
