@@ -41,6 +41,10 @@ RUN = "from tradewind.cli.app import run; run({!r})"
             {"click", "rich", "obstore"},
         ),
         (
+            "import tradewind.torch as tw; assert tw.hf and tw.accelerate and tw.LightningCallback",
+            {"click", "rich", "transformers", "accelerate", "pytorch_lightning", "lightning"},
+        ),
+        (
             "import tradewind.providers.local.host",
             {"click", "rich", "csv", "tradewind.catalog", "tradewind.providers.local.provider"},
         ),

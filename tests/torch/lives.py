@@ -22,9 +22,10 @@ ROOT = Path(__file__).parents[2]
 class Nursery:
     """See nursery.py."""
 
-    def __init__(self) -> None:
+    def __init__(self, *modules: str) -> None:
+        self.modules = modules or ("tests.torch.train",)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torch.nursery"],
+            [sys.executable, "-m", "tests.torch.nursery", *self.modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
@@ -63,6 +64,7 @@ class Life:
         options: tuple[str, ...],
         world: int,
         env: Mapping[str, str],
+        module: str | None = None,
     ) -> None:
         self._nursery, self.folder = nursery, folder
         self.logs = [folder / f"{number}-{rank}.log" for rank in range(world)]
@@ -71,10 +73,13 @@ class Life:
             nursery.ask(
                 log=str(self.logs[rank]),
                 folder=str(folder),
+                module=module or nursery.modules[0],
                 arguments=[str(folder), *options],
                 env={
+                    "OMP_NUM_THREADS": "1",
                     **env,
                     "RANK": str(rank),
+                    "LOCAL_RANK": str(rank),
                     "WORLD_SIZE": str(world),
                     "MASTER_ADDR": "127.0.0.1",
                     "MASTER_PORT": str(port),
@@ -134,13 +139,14 @@ class Life:
 class Training:
     """What is trained in one folder, life after life."""
 
-    def __init__(self, nursery: Nursery, folder: Path) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, module: str | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._nursery, self.folder = nursery, folder
+        self._nursery, self.folder, self._module = nursery, folder, module
         self.lives: list[Life] = []
 
     def start(self, *options: str, world: int = 1, env: Mapping[str, str] | None = None) -> Life:
-        life = Life(self._nursery, self.folder, len(self.lives), options, world, env or {})
+        more = (options, world, env or {}, self._module)
+        life = Life(self._nursery, self.folder, len(self.lives), *more)
         self.lives.append(life)
         return life
 

@@ -1,8 +1,9 @@
-"""Processes that have imported PyTorch already: `python -m tests.torch.nursery`.
+"""Processes that have imported PyTorch already: `python -m tests.torch.nursery [MODULE …]`.
 
 Importing it takes seconds, and the tests of sessions start dozens of processes. This one imports it
-once and forks: a line of JSON on standard input is a process to start (its arguments, environment
-and log) or to wait for; a line on standard output is its pid, or its exit code.
+once, with the modules whose `main` is to be run (tests.torch.train is one), and forks: a line of
+JSON on standard input is a process to start (its module, arguments, environment and log) or to wait
+for; a line on standard output is its pid, or its exit code.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import json
 import os
 import sys
 import traceback
+from importlib import import_module
 from typing import Any
 
 
 def child(asked: dict[str, Any]) -> None:
-    from tests.torch import train
-
+    train = import_module(asked["module"])
     os.setsid()
     log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
@@ -43,9 +44,10 @@ def main() -> None:
     import torch._dynamo  # optimizers ask for it
     import torch.distributed.tensor  # and what these bring along: seconds that each would wait
 
-    from tests.torch import train
-
-    assert train
+    answers = os.dup(1)
+    os.dup2(2, 1)  # libraries have something to say when they are imported
+    for module in sys.argv[1:]:
+        import_module(module)
     torch.set_num_threads(1)
     for line in sys.stdin:
         asked = json.loads(line)
@@ -55,8 +57,9 @@ def main() -> None:
         else:
             answer = os.fork()
             if answer == 0:
+                os.close(answers)
                 child(asked)
-        os.write(1, b"%d\n" % answer)
+        os.write(answers, b"%d\n" % answer)
 
 
 if __name__ == "__main__":

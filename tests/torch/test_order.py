@@ -17,6 +17,8 @@ from tradewind.torch.feeds.order import (
     permutation,
     slices,
     steps,
+    steps_in,
+    take,
 )
 from tradewind.torch.feeds.scattered import Scattered
 
@@ -158,3 +160,18 @@ def test_large_epochs_are_ordered_without_a_list() -> None:
     drawn = first[0:20_000]
     assert 0.49 < drawn.mean() / size < 0.51
     assert abs(drawn[1:] - drawn[:-1]).mean() / size > 0.3
+
+
+@given(
+    size=st.integers(0, 200),
+    world=st.integers(1, 5),
+    batch=st.integers(1, 9),
+    drop_last=st.booleans(),
+)
+def test_the_steps_of_an_epoch_are_counted_without_making_them(
+    size: int, world: int, batch: int, drop_last: bool
+) -> None:
+    made, left = 0, size
+    while some := take(left, world, batch, drop_last=drop_last):
+        made, left = made + 1, left - some
+    assert steps_in(size, world, batch, drop_last=drop_last) == made

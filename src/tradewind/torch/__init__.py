@@ -25,26 +25,18 @@ if TYPE_CHECKING:
     from tradewind.torch.data.loader import loader
     from tradewind.torch.data.shards import index_shards, shards, write_shards
     from tradewind.torch.data.tokens import tokens, write_tokens
+    from tradewind.torch.frameworks.accelerated import accelerate
+    from tradewind.torch.frameworks.huggingface import hf
+    from tradewind.torch.frameworks.lightning import LightningCallback
     from tradewind.torch.sessions.session import Session
     from tradewind.torch.sessions.session import Session as session  # noqa: N813 -- made like a function
 
-_SESSION, _DATA = "tradewind.torch.sessions.session", "tradewind.torch.data"
-_WHERE = {
-    "Session": (_SESSION, "Session"),
-    "download": (f"{_DATA}.download", "download"),
-    "index_shards": (f"{_DATA}.shards", "index_shards"),
-    "loader": (f"{_DATA}.loader", "loader"),
-    "session": (_SESSION, "Session"),
-    "shards": (f"{_DATA}.shards", "shards"),
-    "tokens": (f"{_DATA}.tokens", "tokens"),
-    "write_shards": (f"{_DATA}.shards", "write_shards"),
-    "write_tokens": (f"{_DATA}.tokens", "write_tokens"),
-}
-"""Each name, the module that it is in, and its name there."""
-
 __all__ = [
+    "LightningCallback",
     "Session",
+    "accelerate",
     "download",
+    "hf",
     "index_shards",
     "loader",
     "session",
@@ -54,11 +46,27 @@ __all__ = [
     "write_tokens",
 ]
 
+_FROM = {
+    "LightningCallback": "frameworks.lightning",
+    "Session": "sessions.session",
+    "accelerate": "frameworks.accelerated",
+    "download": "data.download",
+    "hf": "frameworks.huggingface",
+    "index_shards": "data.shards",
+    "loader": "data.loader",
+    "session": "sessions.session",
+    "shards": "data.shards",
+    "tokens": "data.tokens",
+    "write_shards": "data.shards",
+    "write_tokens": "data.tokens",
+}
+"""Where each is, below this package."""
+
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
+    if name in _FROM:
         from importlib import import_module
 
-        module, attribute = _WHERE[name]
-        return getattr(import_module(module), attribute)
+        module = import_module(f"{__name__}.{_FROM[name]}")
+        return getattr(module, "Session" if name == "session" else name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,7 @@ consumed when it is handed to the training; what workers have made ahead does no
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Protocol
 
 from tradewind.errors import InvalidValue
@@ -31,6 +32,15 @@ class Feed(Protocol):
 
     @property
     def epoch(self) -> int: ...
+
+    def length(self) -> int | None:
+        """How many batches an epoch has, where that is known."""
+
+    def more(self, within: int) -> bool | None:
+        """Whether `next` would give one; None where only trying tells."""
+
+    def place(self, epoch: int, batches: int) -> None:
+        """Goes on after so many batches of that epoch, wherever it was."""
 
     def shared(self) -> dict[str, Any]:
         """How far it is: what all ranks know."""
@@ -179,6 +189,22 @@ class OrderedFeed:
     @property
     def epoch(self) -> int:
         return self._point.epoch
+
+    def length(self) -> int | None:
+        _, world = self._shares()
+        single = self._batches is not None
+        size = self._size(self._point.epoch)
+        return order.steps_in(size, world, self._batch, drop_last=self._drop_last, single=single)
+
+    def more(self, within: int) -> bool | None:
+        step = next(self._all_steps(self._point), None)
+        return step is not None and step.epoch <= within
+
+    def place(self, epoch: int, batches: int) -> None:
+        self.close()
+        self._point = Point(epoch, 0)
+        for step in islice(self._all_steps(self._point), batches):
+            self._point = step.after
 
     def shared(self) -> dict[str, Any]:
         unit = "batches" if self._batches is not None else "samples"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.workers import shielded
 from tradewind.torch.trees import loaded, packed
 
@@ -62,6 +63,27 @@ class Counting:
     def epoch(self) -> int:
         return self._epoch
 
+    def length(self) -> int | None:
+        try:
+            return len(self._source())
+        except TypeError:
+            return None
+
+    def _source(self) -> Any:
+        raise NotImplementedError
+
+    def more(self, within: int) -> bool | None:
+        return None
+
+    def place(self, epoch: int, batches: int) -> None:
+        if batches:
+            raise InvalidValue(
+                f"{batches} batches of the data are done, and it cannot go on after them",
+                hint="begin at the beginning, or give a DataLoader of a map-style dataset",
+            )
+        self._ended()
+        self._epoch = epoch
+
     def shared(self) -> dict[str, Any]:
         return {"kind": self.kind, "epoch": self._epoch, "count": self._count}
 
@@ -94,6 +116,9 @@ class StatefulFeed(Counting):
         self._loader = loader
         self._goes_on: Any = None
 
+    def _source(self) -> Any:
+        return self._loader
+
     def _begin(self) -> None:
         if self._goes_on is not None:
             self._loader.load_state_dict(self._goes_on)
@@ -123,6 +148,9 @@ class PlainFeed(Counting):
         super().__init__()
         self._batches = batches
         self._skip = 0
+
+    def _source(self) -> Any:
+        return self._batches
 
     def _begin(self) -> None:
         self._iterator = iter(self._batches)

@@ -67,6 +67,18 @@ def slices(count: int, world: int) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True))
 
 
+def steps_in(
+    left: int, world: int, batch: int, *, drop_last: bool = False, single: bool = False
+) -> int:
+    """How many steps `left` samples of an epoch make."""
+    whole = world * batch
+    made = max(0, (left - world) // whole)
+    left -= made * whole
+    while size := take(left, world, batch, drop_last=drop_last, single=single):
+        left, made = left - size, made + 1
+    return made
+
+
 class Step(Struct, frozen=True):
     """One step: what all ranks take, where the data is after it, and whether an epoch ended before
     some of it."""

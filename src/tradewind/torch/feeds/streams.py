@@ -36,6 +36,9 @@ class StreamFeed(Counting):
         self._turn = 0
         """Whose batch comes next."""
 
+    def _source(self) -> Any:
+        return self._loader
+
     def _begin(self) -> None:
         from torch.utils.data import DataLoader
 
