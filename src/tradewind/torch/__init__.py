@@ -23,13 +23,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tradewind.torch.sessions.session import Session
     from tradewind.torch.sessions.session import Session as session  # noqa: N813 -- made like a function
+    from tradewind.torch.strategies.prepare import prepare
 
-__all__ = ["Session", "session"]
+__all__ = ["Session", "prepare", "session"]
+
+_FROM = {
+    "Session": ("sessions.session", "Session"),
+    "session": ("sessions.session", "Session"),
+    "prepare": ("strategies.prepare", "prepare"),
+}
+"""Where each is, below this package, and what it is called there."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from tradewind.torch.sessions.session import Session
+    if name in _FROM:
+        from importlib import import_module
 
-        return Session
+        module, called = _FROM[name]
+        return getattr(import_module(f"{__name__}.{module}"), called)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -38,6 +38,7 @@ class Checkpoints:
         group: Any = None,
         keep: int = 2,
         device: Any = None,
+        share: tuple[int, int] | None = None,
         upload_rate: float | None = None,
         warn: Callable[[str], object] | None = None,
         limit_s: float = 1800.0,
@@ -46,6 +47,8 @@ class Checkpoints:
             raise InvalidValue(
                 "several ranks need a group to agree over", hint="pass group=own_group()"
             )
+        # `share`: which of how many ranks have the same plain tensors and share the writing of them;
+        # of a pipeline those of one stage.
         if keep < 1:
             raise InvalidValue(f"keep is {keep}, and one checkpoint at least must stay")
         self.place, self.rank, self.world = place, rank, world
@@ -61,6 +64,7 @@ class Checkpoints:
             world=world,
             keep=keep,
             device=device,
+            share=share or (rank, world),
             rate=upload_rate,
             warn=self._warn,
             bad=self._bad,

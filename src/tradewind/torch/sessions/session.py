@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from msgspec import structs
+
 from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
@@ -85,11 +87,14 @@ class Session:
             scaler=scaler,
             ema=ema,
             extra=more,
+            rank=around.rank,
             world=around.world,
         )
+        ranks = self._parts.ranks
         self._gloo = own_gloo()
         self._seed = self._agreed_seed(seed)
-        self._feed = feed_of(data, self._seed, around)
+        sees = structs.replace(around, rank=ranks.data_rank, world=ranks.data_world)
+        self._feed = feed_of(data, self._seed, sees)
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
         self._every_steps = every_steps
         self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
@@ -101,6 +106,7 @@ class Session:
             group=own_group(),
             keep=keep or self._cadence.keep or _KEEP,
             device=self._parts.device,
+            share=(ranks.share, ranks.sharers),
             warn=self._warn,
         )
         self._agreement = Agreement(self._gloo)
