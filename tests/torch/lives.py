@@ -63,6 +63,7 @@ class Life:
         options: tuple[str, ...],
         world: int,
         env: Mapping[str, str],
+        script: str = "train",
     ) -> None:
         self._nursery, self.folder = nursery, folder
         self.logs = [folder / f"{number}-{rank}.log" for rank in range(world)]
@@ -71,6 +72,7 @@ class Life:
             nursery.ask(
                 log=str(self.logs[rank]),
                 folder=str(folder),
+                script=script,
                 arguments=[str(folder), *options],
                 env={
                     **env,
@@ -134,13 +136,14 @@ class Life:
 class Training:
     """What is trained in one folder, life after life."""
 
-    def __init__(self, nursery: Nursery, folder: Path) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, script: str = "train") -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._nursery, self.folder = nursery, folder
+        self._nursery, self.folder, self._script = nursery, folder, script
         self.lives: list[Life] = []
 
     def start(self, *options: str, world: int = 1, env: Mapping[str, str] | None = None) -> Life:
-        life = Life(self._nursery, self.folder, len(self.lives), options, world, env or {})
+        number = len(self.lives)
+        life = Life(self._nursery, self.folder, number, options, world, env or {}, self._script)
         self.lives.append(life)
         return life
 

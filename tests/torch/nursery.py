@@ -11,12 +11,12 @@ import json
 import os
 import sys
 import traceback
+from importlib import import_module
 from typing import Any
 
 
 def child(asked: dict[str, Any]) -> None:
-    from tests.torch import train
-
+    script = import_module(f"tests.torch.{asked['script']}")
     os.setsid()
     log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
@@ -27,7 +27,7 @@ def child(asked: dict[str, Any]) -> None:
     sys.argv = ["train.py", *asked["arguments"]]
     code = 0
     try:
-        train.main()
+        script.main()
     except SystemExit as error:
         code = int(error.code or 0)
     except BaseException:
@@ -43,9 +43,9 @@ def main() -> None:
     import torch._dynamo  # optimizers ask for it
     import torch.distributed.tensor  # and what these bring along: seconds that each would wait
 
-    from tests.torch import train
+    from tests.torch import spread, train
 
-    assert train
+    assert spread and train
     torch.set_num_threads(1)
     for line in sys.stdin:
         asked = json.loads(line)

@@ -30,7 +30,9 @@ def scaler(device: Any, precision: str, *, alike: bool) -> Any:
         return None
     if alike:
         return torch.amp.GradScaler(device.type)
-    return _together()(device.type)
+    made = _together()(device.type)
+    made.scale(torch.zeros((), device=device))  # it begins so; and not every stage has a loss
+    return made
 
 
 def _together() -> Any:

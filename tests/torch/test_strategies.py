@@ -1,0 +1,88 @@
+"""Trainings that are spread over two ranks: what one process would have made of them; and killed."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.torch.lives import Life, Training, differ
+
+Make = Callable[[str], Training]
+
+
+def options(layout: dict[str, Any] | None = None, *more: str, compress: Any = None) -> list[str]:
+    found = list(more)
+    if layout is not None:
+        found += ["--layout", json.dumps(layout)]
+    if compress is not None:
+        found += ["--compress", json.dumps(compress)]
+    return found
+
+
+def losses(life: Life) -> list[float]:
+    found = re.search(r"^losses (\[.*\])", life.log(), re.M)
+    assert found, life.log()
+    made: list[float] = json.loads(found[1])
+    return made
+
+
+def far(one: Training, other: Training) -> float:
+    """The largest difference of any weight."""
+    first, second = one.weights(), other.weights()
+    assert first.keys() == second.keys()
+    return max(float((tensor - second[name]).abs().max()) for name, tensor in first.items())
+
+
+def killed(training: Training, given: list[str], world: int = 2, kills: int = 1) -> None:
+    rng = random.Random(str(given))
+    step = 0
+    for _ in range(kills):
+        life = training.start(*given, "--step-s", "0.03", world=world)
+        life.has_saved(step + 1).at(step + rng.randint(6, 10)).kill()
+        step = life.saved()[-1]
+    training.start(*given, world=world).done()
+    assert training.lives[-1].begun() > 0
+
+
+@pytest.mark.parametrize(
+    ("layout", "more"),
+    [
+        ({"micro_batch": 3}, []),
+        ({"sharding": "zero3", "recompute": "full", "micro_batch": 2}, []),
+        ({"sharding": "zero1", "recompute": "selective", "micro_batch": 2}, ["--clip", "0.5"]),
+        ({"tp": 2, "micro_batch": 4}, ["--clip", "0.5"]),
+        ({"pp": 2, "micro_batch": 2}, ["--clip", "0.5"]),
+    ],
+    ids=str,
+)
+def test_two_ranks_come_to_what_one_would(
+    spread: Make, layout: dict[str, Any], more: list[str]
+) -> None:
+    alone, two = spread("alone"), spread("two")
+    first = alone.start("--steps", "12", *more).done()
+    life = two.start(*options(layout, "--steps", "12", *more), world=2).done()
+    assert losses(first)[-1] < losses(first)[0] - 1
+    assert losses(life)[-1] < losses(life)[0] - 1
+    assert far(alone, two) < 1e-4
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        options({"micro_batch": 2}, compress={"kind": "topk", "share": 0.2}),
+        options({"pp": 2, "micro_batch": 2}),
+    ],
+    ids=str,
+)
+def test_killed_and_resumed_it_comes_to_the_same_bits(spread: Make, given: list[str]) -> None:
+    whole, broken = spread("whole"), spread("broken")
+    given = [*given, "--dropout", "0.1"]
+    life = whole.start(*given, world=2).done()
+    killed(broken, given)
+    assert losses(life)[-1] < losses(life)[0]
+    assert differ(whole, broken) == []
