@@ -123,6 +123,14 @@ class Life:
         for pid in self.pids:
             self._nursery.ask(wait=pid)
 
+    def kill_after_exit(self, rank: int) -> None:
+        """When that one has ended by itself: the others wait for it in vain."""
+        assert self._nursery.ask(wait=self.pids[rank]) != 0
+        for other, pid in enumerate(self.pids):
+            if other != rank:
+                os.killpg(pid, signal.SIGKILL)
+                self._nursery.ask(wait=pid)
+
     def codes(self) -> list[int]:
         """How the ranks ended, once they have."""
         return [self._nursery.ask(wait=pid) for pid in self.pids]

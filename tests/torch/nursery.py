@@ -41,7 +41,10 @@ def child(asked: dict[str, Any]) -> None:
 def main() -> None:
     import torch
     import torch._dynamo  # optimizers ask for it
-    import torch.distributed.tensor  # and what these bring along: seconds that each would wait
+    import torch.distributed.algorithms._checkpoint.checkpoint_wrapper
+    import torch.distributed.fsdp
+    import torch.distributed.pipelining
+    import torch.distributed.tensor.parallel  # and what these bring: seconds that each would wait
 
     from tests.torch import spread, train
 

@@ -63,6 +63,7 @@ class Memory:
         self._file = folder / _FILE
         self._world = world
         self._left = _WATCHED
+        self._tried = 0  # of a step that does not fit: the first that was tried
         self.said = ""
         """What is to be told to the user, once."""
 
@@ -103,6 +104,7 @@ class Memory:
         return self._world == 1 or self._left > 0
 
     def fitted(self) -> None:
+        self._tried = 0
         self._left = max(0, self._left - 1)
 
     def smaller(self, many: int, error: str) -> None:
@@ -114,10 +116,11 @@ class Memory:
                 hint="a layout that needs less: recompute: full, sharding: zero3, or tp 2; or a"
                 " shorter sequence",
             )
+        self._tried = self._tried or now
         self.micro = (now + 1) // 2
         self._left = _WATCHED
         self.said = (
-            f"out of memory with {now} samples at once: goes on with {self.micro}, and as many in a"
+            f"out of memory with {self._tried} samples at once: goes on with {self.micro}, and as many in a"
             " step as before"
         )
 
