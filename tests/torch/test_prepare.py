@@ -16,6 +16,7 @@ from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate.layouts import Layout as Planned
 from tradewind.torch.strategies import blocks, compression, layout, pipeline, tensors
 
+torch.set_num_threads(1)
 NOTHING: dict[str, str] = {}
 PLANNED = Planned(2, 2, 1, 1, 1, 1, 4, 8, "zero3", "full", 2)
 

@@ -58,7 +58,11 @@ class Parts:
 
         self._world = world
         self.modules: dict[str, Any] = _several(model, "model")
-        self.optimizers: dict[str, Any] = _several(optimizer, "optimizer")
+        self.optimizers: dict[str, Any] = {
+            name: each
+            for name, each in _several(optimizer, "optimizer").items()
+            if not getattr(each, "kept_elsewhere", False)  # DeepSpeed's: each rank's own parts
+        }
         others = {**_several(scheduler, "scheduler"), **_several(scaler, "scaler")}
         others |= {**_several(ema, "ema"), **(extra or {})}
         self.powersgd = {k: v for k, v in others.items() if powersgd.is_state(v)}

@@ -96,7 +96,7 @@ class TogetherPasses:
     def run(self, batch: Any) -> Any:
         tools = self._tools
         many = batches.samples(batch)
-        parts = self._agreed(len(batches.sizes(many, tools.memory.micro)), many)
+        parts = agreed(tools, len(batches.sizes(many, tools.memory.micro)), many)
         sizes = batches.even(many, parts)
         total = None
         try:
@@ -113,14 +113,15 @@ class TogetherPasses:
         tools.memory.fitted()
         return total
 
-    def _agreed(self, parts: int, many: int) -> int:
-        """The most that any rank needs; and no more than any has samples."""
-        import torch
-        import torch.distributed as dist
 
-        if self._tools.world == 1 or self._tools.memory.micro is None:
-            return parts
-        word = torch.tensor([parts, -many], dtype=torch.int64, device=memory.where())
-        dist.all_reduce(word, op=dist.ReduceOp.MAX)
-        most, fewest = word.tolist()
-        return int(max(1, min(most, -fewest)))
+def agreed(tools: Tools, parts: int, many: int) -> int:
+    """The most micro-batches that any rank needs; and no more than any has samples."""
+    import torch
+    import torch.distributed as dist
+
+    if tools.world == 1 or tools.memory.micro is None:
+        return parts
+    word = torch.tensor([parts, -many], dtype=torch.int64, device=memory.where())
+    dist.all_reduce(word, op=dist.ReduceOp.MAX)
+    most, fewest = word.tolist()
+    return int(max(1, min(most, -fewest)))
