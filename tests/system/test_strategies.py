@@ -100,3 +100,26 @@ def test_a_training_goes_on_in_another_layout(spread: Make) -> None:
     last = moved.start().done()
     assert last.begun() > stages.begun() > life.begun() > 0
     assert far(alone, moved) < 1e-3
+
+
+def test_deepspeed_comes_to_what_one_process_would(spread: Make) -> None:
+    alone = spread("alone")
+    alone.start(*CLIPPED).done()
+    for sharding in ("zero1", "zero2", "zero3"):
+        more = spread(sharding)
+        layout = {"sharding": sharding, "micro_batch": 2}
+        more.start(*options(layout, *CLIPPED, "--engine", "deepspeed"), world=2).done()
+        assert far(alone, more) < 1e-4
+
+
+@pytest.mark.parametrize("sharding", ["zero1", "zero3"])
+def test_deepspeed_killed_and_resumed(spread: Make, sharding: str) -> None:
+    whole, broken = spread("whole"), spread("broken")
+    given = options({"sharding": sharding, "precision": "bf16"}, "--engine", "deepspeed")
+    given += ["--dropout", "0.1"]
+    whole.start(*given, world=2).done()
+    killed(broken, given)
+    assert differ(whole, broken) == []
+    fewer = broken.start(*given, "--steps", "30")
+    assert fewer.codes() != [0]
+    assert "no deepspeed for these ranks (it is of 2)" in fewer.log()

@@ -48,7 +48,8 @@ def main() -> None:
 
     from tests.torch import spread, train
 
-    assert spread and train
+    assert spread
+    assert train
     torch.set_num_threads(1)
     for line in sys.stdin:
         asked = json.loads(line)

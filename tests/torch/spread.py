@@ -176,7 +176,16 @@ def main() -> None:
 def write(folder: Path, prepared: Any, rank: int) -> None:
     from tradewind.torch.sessions.state import bare, clean
 
-    whole = {}
+    whole: dict[str, Any] = {}
+    if hasattr(prepared, "engine"):
+        import deepspeed
+
+        parameters = dict(prepared.model.named_parameters())
+        with deepspeed.zero.GatheredParameters(list(parameters.values())):
+            whole = {name: each.detach().clone() for name, each in parameters.items()}
+            if rank == 0:
+                torch.save(whole, folder / "weights.pt")
+        return
     for name, tensor in bare(prepared.model).state_dict().items():
         full = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
         whole[clean(name)] = full.clone()

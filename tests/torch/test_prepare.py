@@ -220,7 +220,7 @@ def test_blocks_that_cannot_be_split_by_tensors() -> None:
         tensors.split(Odd(), Mesh(2))
     assert "alpha, omega" in str(caught.value)
     assert "plan={'layers.*.first': ColwiseParallel()" in str(caught.value)
-    with pytest.raises(InvalidValue, match="tp 3 does not divide the 32 features of 1.wq"):
+    with pytest.raises(InvalidValue, match=r"tp 3 does not divide the 32 features of 1\.wq"):
         tensors.split(network(), Mesh(3))
     with pytest.raises(InvalidValue, match="tp 8 does not divide heads of 1, which is 4"):
         tensors.split(network(), Mesh(8))

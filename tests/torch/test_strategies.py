@@ -1,4 +1,4 @@
-"""Trainings that are spread over two ranks: what one process would have made of them; and killed."""
+"""Trainings spread over two ranks: what one process would have made of them; and killed."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class Checkpoints:
             raise InvalidValue(
                 "several ranks need a group to agree over", hint="pass group=own_group()"
             )
-        # `share`: which of how many ranks have the same plain tensors and share the writing of them;
-        # of a pipeline those of one stage.
+        # `share`: which of how many ranks with the same plain tensors, who share the writing of
+        # them: all, or of a pipeline those of one stage.
         if keep < 1:
             raise InvalidValue(f"keep is {keep}, and one checkpoint at least must stay")
         self.place, self.rank, self.world = place, rank, world

@@ -65,10 +65,7 @@ def wanted(given: Any, env: Mapping[str, str], precision: str | None = None) -> 
         given, where = _parsed(env[VARIABLE], f"${VARIABLE}"), f"${VARIABLE}"
     if isinstance(given, (str, Path)):
         given, where = _file(Path(given)), str(given)
-    if isinstance(given, Layout):
-        found = given
-    else:
-        found = _checked(_table(given, where), where)
+    found = given if isinstance(given, Layout) else _checked(_table(given, where), where)
     if precision is not None:
         found = structs.replace(found, precision=precision)
     _possible(found)

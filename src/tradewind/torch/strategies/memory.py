@@ -1,11 +1,11 @@
 """Out of memory is answered by smaller micro-batches, more of them: the batch stays what it was.
 
-The step is made again as if it had been so from the start: gradients are cleared, random numbers and
-the model's buffers put back. What was learnt holds for later steps; it is in checkpoints, and in a
-file beside them for a training that could not go on by itself.
+The step is made again as if it had been so from the start: gradients are cleared, random numbers
+and the model's buffers put back. What was learnt holds for later steps; it is in checkpoints, and
+in a file beside them for a training that could not go on by itself.
 
-Ranks have to do the same. Replicas need each other only when gradients are averaged, so where memory
-may be short for the first time (the first two steps, and two after a change) they first compute all
+Ranks have to do the same. Replicas need each other only when gradients are averaged, so where
+memory may be short for the first time (the first two steps, and two after a change) they first compute all
 of it, then ask whether all could, and only then average. Elsewhere, and where ranks need each other
 in every layer, one that is out of memory would leave the others waiting: there the training ends,
 and the next start, such as a supervisor's or torchrun's, begins with smaller micro-batches.
@@ -120,8 +120,8 @@ class Memory:
         self.micro = (now + 1) // 2
         self._left = _WATCHED
         self.said = (
-            f"out of memory with {self._tried} samples at once: goes on with {self.micro}, and as many in a"
-            " step as before"
+            f"out of memory with {self._tried} samples at once: goes on with {self.micro}, and as"
+            " many in a step as before"
         )
 
     def end(self, many: int, error: str) -> TradewindError:

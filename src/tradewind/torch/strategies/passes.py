@@ -1,6 +1,6 @@
 """The forward and backward passes of a step: how a batch becomes gradients, whatever the strategy.
 
-Each has `run(batch)`, which leaves averaged gradients and gives the mean loss of this rank's samples.
+Each has `run(batch)`, which leaves averaged gradients and gives the mean loss of its samples.
 """
 
 from __future__ import annotations

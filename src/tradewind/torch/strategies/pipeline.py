@@ -55,9 +55,7 @@ def _bounds(weights: list[int], stages: int) -> list[int]:
     return best[stages, many][1]
 
 
-def traced(
-    model: Any, stages: int, blocks: list[tuple[str, Any]], example: Any
-) -> Any:
+def traced(model: Any, stages: int, blocks: list[tuple[str, Any]], example: Any) -> Any:
     """A Pipe of PyTorch, cut before the blocks with which stages begin."""
     from torch.distributed.pipelining import SplitPoint, pipeline
 

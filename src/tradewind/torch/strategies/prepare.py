@@ -1,4 +1,4 @@
-"""`tw.prepare`: from a layout to a model that is spread so. What may be combined is decided here."""
+"""`tw.prepare`: from a layout to a model that is spread so. What goes together is decided here."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Prepared:
         self.model, self.optimizer, self.scaler = tools.model, optimizer, tools.scaler
         """`scaler` is None where none is needed."""
         self._tools, self._passes = tools, passes
-        self._alike, self._rank = alike, rank
+        self._alike, self.rank = alike, rank
 
     @property
     def batch_size(self) -> int | None:
@@ -80,7 +80,7 @@ class Prepared:
         )
 
     def _say(self, memory: Any) -> None:
-        if memory.said and self._rank == 0:
+        if memory.said and self.rank == 0:
             memory.keep()
             with suppress(OSError):
                 os.write(2, f"tradewind.torch: {memory.said}\n".encode())

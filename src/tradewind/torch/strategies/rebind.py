@@ -24,7 +24,7 @@ def check(optimizer: Any, before: dict[int, str]) -> None:
         return
     if any(True for _ in optimizer.state):
         raise InvalidValue(
-            "the optimizer has made steps already, and its state belongs to parameters as they were",
+            "the optimizer has made steps already, with the parameters as they were",
             hint="call prepare before the first step; tw.session brings the state back by itself",
         )
     strange = sum(id(p) not in before for group in optimizer.param_groups for p in group["params"])
@@ -36,9 +36,7 @@ def check(optimizer: Any, before: dict[int, str]) -> None:
         )
 
 
-def rebound(
-    optimizer: Any, before: dict[int, str], model: Any, clean: Callable[[str], str]
-) -> Any:
+def rebound(optimizer: Any, before: dict[int, str], model: Any, clean: Callable[[str], str]) -> Any:
     """The optimizer, on the model's parameters as they are now. A function of parameters makes
     one."""
     if optimizer is None:
