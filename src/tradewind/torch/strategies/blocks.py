@@ -44,7 +44,7 @@ def _within(name: str, outer: str) -> bool:
 
 
 def _given(model: Any, wanted: list[Any]) -> list[tuple[str, Any]]:
-    found = []
+    found: list[tuple[str, Any]] = []
     for each in wanted:
         before = len(found)
         for name, module in model.named_modules():

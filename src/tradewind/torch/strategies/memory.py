@@ -5,10 +5,11 @@ and the model's buffers put back. What was learnt holds for later steps; it is i
 in a file beside them for a training that could not go on by itself.
 
 Ranks have to do the same. Replicas need each other only when gradients are averaged, so where
-memory may be short for the first time (the first two steps, and two after a change) they first compute all
-of it, then ask whether all could, and only then average. Elsewhere, and where ranks need each other
-in every layer, one that is out of memory would leave the others waiting: there the training ends,
-and the next start, such as a supervisor's or torchrun's, begins with smaller micro-batches.
+memory may be short for the first time (the first two steps, and two after a change) they first
+compute all of it, then ask whether all could, and only then average. Elsewhere, and where ranks
+need each other in every layer, one that is out of memory would leave the others waiting: there the
+training ends, and the next start, such as a supervisor's or torchrun's, begins with smaller
+micro-batches.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def scaler(device: Any, precision: str, *, alike: bool) -> Any:
 def _together() -> Any:
     import torch
 
-    class Together(torch.amp.GradScaler):
+    class Together(torch.amp.GradScaler):  # type: ignore[misc]
         """Where each rank has other gradients: a step is skipped on all ranks or on none."""
 
         def _unscale_grads_(

@@ -147,11 +147,11 @@ def _transposed() -> tuple[Any, Any]:
             name, torch.nn.Parameter(spread_out, requires_grad=parameter.requires_grad)
         )
 
-    class Wider(ColwiseParallel):
+    class Wider(ColwiseParallel):  # type: ignore[misc]
         def _apply(self, module: Any, mesh: Any) -> Any:
             return _applied(self, module, mesh, {"weight": Shard(1), "bias": Shard(0)}, spread)
 
-    class Narrower(RowwiseParallel):
+    class Narrower(RowwiseParallel):  # type: ignore[misc]
         def _apply(self, module: Any, mesh: Any) -> Any:
             from torch.distributed.tensor import Replicate
 

@@ -1,8 +1,8 @@
 """ZeRO 1 to 3 by DeepSpeed, for those who train with it: its configuration follows from the layout.
 
 `fully_shard` does the same without another package; this is an extra, and DeepSpeed is imported
-only here. Its optimizer keeps flat parts of the parameters, which belong to one rank and one number of
-ranks: a checkpoint can be continued by as many ranks, in the same stage.
+only here. Its optimizer keeps flat parts of the parameters, which belong to one rank and one number
+of ranks: a checkpoint can be continued by as many ranks, in the same stage.
 """
 
 from __future__ import annotations
