@@ -66,6 +66,7 @@ def prepare_deepspeed(
         optimizer = optimizer([p for p in model.parameters() if p.requires_grad])
     if device.type == "cpu":
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    os.environ.setdefault("LOCAL_RANK", str(rank if device.index is None else device.index))
     deepspeed = _imported(device)
     _met(world)
     engine, zero, _, _ = deepspeed.initialize(
