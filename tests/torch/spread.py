@@ -150,7 +150,7 @@ def main() -> None:
     each = given.batch // ranks.data_world
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(prepared.optimizer, given.steps)
     session = prepared.session(
-        data=DataLoader(text(96), batch_size=each, shuffle=True, drop_last=True),  # type: ignore[arg-type]
+        data=DataLoader(text(96), batch_size=each, shuffle=True, drop_last=True),
         scheduler=scheduler,
         seed=5,
         folder=given.folder / "checkpoints",
@@ -178,7 +178,7 @@ def write(folder: Path, prepared: Any, rank: int) -> None:
 
     whole: dict[str, Any] = {}
     if hasattr(prepared, "engine"):
-        import deepspeed
+        import deepspeed  # type: ignore[import-untyped,import-not-found,unused-ignore]
 
         parameters = dict(prepared.model.named_parameters())
         with deepspeed.zero.GatheredParameters(list(parameters.values())):

@@ -159,7 +159,9 @@ def _checked(table: dict[str, Any], where: str) -> Layout:
             raise InvalidValue(
                 f"{name} of {where} is {table[name]!r}", hint=f"one of {', '.join(choices)}"
             )
-    made = {k: int(v) if k in _AMOUNTS else v for k, v in table.items() if v is not None}
+    made: dict[str, Any] = {
+        k: int(v) if k in _AMOUNTS else v for k, v in table.items() if v is not None
+    }
     return Layout(**made)
 
 

@@ -104,7 +104,8 @@ class _Builder:
     ) -> Prepared:
         from tradewind.torch.sessions.state import clean
 
-        layout, extra = self.layout, {}
+        layout = self.layout
+        extra: dict[str, Any] = {}
         if self.world > 1 and not self.replicas:
             alike(model, self.device)
         stage: Any = None

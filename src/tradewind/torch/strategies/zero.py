@@ -100,7 +100,7 @@ def prepare_deepspeed(
 
 def _imported(device: Any) -> Any:
     try:
-        import deepspeed
+        import deepspeed  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError as error:
         raise MissingExtra(
             f"engine is deepspeed, which cannot be imported: {error}",
@@ -179,11 +179,19 @@ class Parts:
             return {"masters": list(zero.fp32_partitioned_groups_flat), "shards": shards}
         return {"masters": list(zero.single_partition_of_fp32_groups)}
 
+    def _masters(self) -> list[Any]:
+        return self._flats()["masters"]
+
     def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {
             name: [each.detach() for each in tensors] for name, tensors in self._flats().items()
         }
-        state["optimizer"] = self._zero.optimizer.state_dict()["state"]
+        base = self._zero.optimizer
+        state["optimizer"] = [dict(base.state.get(master, {})) for master in self._masters()]
+        state["groups"] = [
+            {name: value for name, value in group.items() if name != "params"}
+            for group in base.param_groups
+        ]
         scaler = getattr(self._zero, "loss_scaler", None)
         state["scaler"] = {
             name: value
@@ -200,7 +208,14 @@ class Parts:
                 for here, saved in zip(tensors, state[name], strict=True):
                     here.data.copy_(saved)
         base = self._zero.optimizer
-        groups = base.state_dict()["param_groups"]
-        base.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+        for master, values in zip(self._masters(), state["optimizer"], strict=True):
+            if values:  # counters stay in the computer's memory, as optimizers make them
+                kept = {
+                    n: v.cpu() if n == "step" and hasattr(v, "cpu") else v
+                    for n, v in values.items()
+                }
+                base.state[master] = kept
+        for group, kept in zip(base.param_groups, state["groups"], strict=True):
+            group.update(kept)
         for name, value in state["scaler"].items():
             setattr(self._zero.loss_scaler, name, value)
