@@ -79,18 +79,22 @@ def test_two_ranks_come_to_what_one_would(
     assert far(alone, two) < 1e-4
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        options({"micro_batch": 2}, compress={"kind": "topk", "share": 0.2}),
-        options({"pp": 2, "micro_batch": 2}),
-    ],
-    ids=str,
-)
-def test_killed_and_resumed_it_comes_to_the_same_bits(spread: Make, given: list[str]) -> None:
+def test_killed_and_resumed_it_comes_to_the_same_bits(spread: Make) -> None:
+    """Stages, of which each has its own; tests/system has all the others."""
     whole, broken = spread("whole"), spread("broken")
-    given = [*given, "--dropout", "0.1"]
+    given = options({"pp": 2, "micro_batch": 2}, "--dropout", "0.1")
     life = whole.start(*given, world=2).done()
     killed(broken, given)
     assert losses(life)[-1] < losses(life)[0]
+    assert differ(whole, broken) == []
+
+
+def test_error_feedback_is_put_back(spread: Make) -> None:
+    """What compression left out before the kill is sent after it."""
+    whole, broken = spread("whole"), spread("broken")
+    given = options({"micro_batch": 2}, compress={"kind": "topk", "share": 0.2})
+    whole.start(*given, "--steps", "14", world=2).done()
+    broken.start(*given, "--steps", "14", "--step-s", "0.03", world=2).has_saved(5).kill()
+    broken.start(*given, "--steps", "14", world=2).done()
+    assert broken.lives[-1].begun() > 0
     assert differ(whole, broken) == []
