@@ -53,6 +53,13 @@ def own_device() -> Any:
     return device
 
 
+def gloo(device: Any, world: int) -> Any:
+    """A group of all ranks beside NCCL's; None where all are in one already."""
+    import torch.distributed as dist
+
+    return dist.new_group(backend="gloo") if world > 1 and device.type == "cuda" else None
+
+
 def grid(layout: Layout, rank: int, world: int, device: Any) -> Grid:
     import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh

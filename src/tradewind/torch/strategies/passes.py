@@ -25,6 +25,8 @@ class Tools(Struct):
     autocast: Callable[[], AbstractContextManager[Any]]
     scaler: Any
     world: int
+    gloo: Any = None
+    """A group by which ranks can agree without their GPUs waiting; None: the one that all have."""
 
     def backward(self, batch: Any, share: float) -> Any:
         """Of a micro-batch that is such a share of the batch; its part of the loss."""
@@ -121,7 +123,8 @@ def agreed(tools: Tools, parts: int, many: int) -> int:
 
     if tools.world == 1 or tools.memory.micro is None:
         return parts
-    word = torch.tensor([parts, -many], dtype=torch.int64, device=memory.where())
-    dist.all_reduce(word, op=dist.ReduceOp.MAX)
+    where = memory.where() if tools.gloo is None else "cpu"
+    word = torch.tensor([parts, -many], dtype=torch.int64, device=where)
+    dist.all_reduce(word, op=dist.ReduceOp.MAX, group=tools.gloo)
     most, fewest = word.tolist()
     return int(max(1, min(most, -fewest)))

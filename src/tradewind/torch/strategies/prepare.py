@@ -169,6 +169,7 @@ class _Builder:
             autocast=lambda: precision.autocast(self.device, kind),
             scaler=precision.scaler(self.device, layout.precision, alike=same),
             world=self.world,
+            gloo=None if same else mesh.gloo(self.device, self.world),
         )
         passes: Any
         if layout.pp > 1:

@@ -13,7 +13,7 @@ from typing import Any
 from tradewind.errors import InvalidValue, MissingExtra
 from tradewind.torch import ranks
 from tradewind.torch.ranks import Ranks
-from tradewind.torch.strategies import batches, memory
+from tradewind.torch.strategies import batches, memory, mesh
 from tradewind.torch.strategies.batches import Task
 from tradewind.torch.strategies.layout import Layout
 from tradewind.torch.strategies.memory import Memory
@@ -83,6 +83,7 @@ def prepare_deepspeed(
         autocast=lambda: autocast(device, kind),
         scaler=None,
         world=world,
+        gloo=mesh.gloo(device, world),
     )
     parts = Parts(zero, module)
     return ZeroPrepared(
