@@ -201,6 +201,19 @@ def test_stages_have_about_as_many_parameters() -> None:
     assert "example=(tokens,)" in str(caught.value)
 
 
+def test_pipelines_take_tensors_of_one_size(tmp_path: Path) -> None:
+    tools = made(tmp_path)._tools
+    passes = pipeline.PipelinePasses(tools, None, schedule="1f1b", pipe=None, data=None)
+    passes._schedule = object()
+    with pytest.raises(InvalidValue, match="takes tensors: inputs are a dict") as caught:
+        passes.run({"x": torch.zeros(4, 2), "labels": torch.zeros(4)})
+    assert "split=lambda batch" in str(caught.value)
+    passes._batch = 8
+    with pytest.raises(InvalidValue, match="this one has 4 samples, those before had 8") as caught:
+        passes.run(torch.zeros(4, 2))
+    assert "drop_last=True" in str(caught.value)
+
+
 class Odd(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -74,8 +74,9 @@ def alone(nursery: Nursery, tmp_path_factory: pytest.TempPathFactory) -> Trainin
 def test_two_ranks_come_to_what_one_would(
     spread: Make, alone: Training, layout: dict[str, Any]
 ) -> None:
+    """The layout comes as a supervisor gives it."""
     two = spread("two")
-    two.start(*options(layout, *CLIPPED), world=2).done()
+    two.start(*CLIPPED, world=2, env={"TRADEWIND_LAYOUT": json.dumps(layout)}).done()
     assert far(alone, two) < 1e-4
 
 

@@ -7,6 +7,7 @@ keep the names that they have in the whole model, so a checkpoint can be continu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tradewind.errors import InvalidValue
@@ -106,6 +107,12 @@ class PipelinePasses:
         if self._schedule is None:
             self._begin(many)
         inputs, target = tools.task.parts(batch)
+        if isinstance(inputs, Mapping) or not hasattr(target, "shape"):
+            raise InvalidValue(
+                f"a pipeline takes tensors: inputs are a {type(inputs).__name__}, the target is a"
+                f" {type(target).__name__}",
+                hint="prepare(…, split=lambda batch: (batch['input_ids'], batch['labels']))",
+            )
         losses: list[Any] = []
         more: dict[str, Any] = {"losses": losses, "target": target} if stage.is_last else {}
         arguments: tuple[Any, ...] = ()
