@@ -40,6 +40,7 @@ def test_a_plan_becomes_ways_with_its_speed_and_prices() -> None:
         # So many steps at this rate take as long as the plan says.
         assert spec.work / way.rate == pytest.approx(best.work_hours * 3600)
         assert way.facts == facts
+        assert way.layout == best.layout | {"precision": best.precision}
     assert spec.deadline_s == (NOW + timedelta(hours=200)).timestamp()
     assert spec.job == {"command": "python train.py", "setup": "pip install x"}
     assert {way.instance_type for way in spec.ways} >= {p.instance_type for p in plans.plans}

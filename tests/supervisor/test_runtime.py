@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import json, structs
 
+from tests.runs.builders import WAY
 from tests.supervisor.machines import RUN, MachineUnderTest, Run, TroubledStore, lives, until
 from tradewind.model import places
 from tradewind.model.event import LegDraining, LegOver
@@ -52,11 +53,20 @@ def test_what_a_job_finds(launch: Launch) -> None:
         "TRADEWIND_NODES": "1",
         "TRADEWIND_STORE": machine.run.calm.url,
         "TRADEWIND_RESUME": "",
+        "TRADEWIND_LAYOUT": "",
         "PYTHONUNBUFFERED": "1",
     }
     assert {name: found.get(name) for name in expected} == expected
     assert Path(found["TRADEWIND_PROGRESS"]).parent == machine.folder
     assert Path(found["TRADEWIND_SAVE"]).parent == machine.folder
+
+
+def test_a_job_finds_the_layout_of_what_was_bought(launch: Launch) -> None:
+    layout = {"dp": 4, "tp": 2, "sharding": "zero3", "precision": "bf16"}
+    way = structs.replace(WAY, layout=layout)
+    machine = launch('printf %s "$TRADEWIND_LAYOUT"', way=way)
+    machine.does("finished")
+    assert json.decode(machine.log().strip()) == layout
 
 
 def test_a_job_that_fails_is_tried_again_in_place_and_set_up_once(launch: Launch) -> None:

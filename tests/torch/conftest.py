@@ -18,3 +18,9 @@ def nursery() -> Iterator[Nursery]:
 @pytest.fixture
 def training(nursery: Nursery, tmp_path: Path) -> Callable[[str], Training]:
     return lambda name: Training(nursery, tmp_path / name)
+
+
+@pytest.fixture
+def spread(nursery: Nursery, tmp_path: Path) -> Callable[[str], Training]:
+    """Of the script spread.py."""
+    return lambda name: Training(nursery, tmp_path / name, "tests.torch.spread")

@@ -23,7 +23,7 @@ class Nursery:
     """See nursery.py."""
 
     def __init__(self, *modules: str) -> None:
-        self.modules = modules or ("tests.torch.train",)
+        self.modules = modules or ("tests.torch.train", "tests.torch.spread")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.torch.nursery", *self.modules],
             stdin=subprocess.PIPE,
@@ -125,6 +125,14 @@ class Life:
             os.killpg(pid, signal.SIGKILL)
         for pid in self.pids:
             self._nursery.ask(wait=pid)
+
+    def kill_after_exit(self, rank: int) -> None:
+        """When that one has ended by itself: the others wait for it in vain."""
+        assert self._nursery.ask(wait=self.pids[rank]) != 0
+        for other, pid in enumerate(self.pids):
+            if other != rank:
+                os.killpg(pid, signal.SIGKILL)
+                self._nursery.ask(wait=pid)
 
     def codes(self) -> list[int]:
         """How the ranks ended, once they have."""

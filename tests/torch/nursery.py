@@ -42,7 +42,10 @@ def child(asked: dict[str, Any]) -> None:
 def main() -> None:
     import torch
     import torch._dynamo  # optimizers ask for it
-    import torch.distributed.tensor  # and what these bring along: seconds that each would wait
+    import torch.distributed.algorithms._checkpoint.checkpoint_wrapper
+    import torch.distributed.fsdp
+    import torch.distributed.pipelining
+    import torch.distributed.tensor.parallel  # and what these bring: seconds that each would wait
 
     answers = os.dup(1)
     os.dup2(2, 1)  # libraries have something to say when they are imported

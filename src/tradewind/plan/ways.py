@@ -90,7 +90,7 @@ def _ways(plan: Plan, work: float, facts: Facts) -> list[Way]:
             start_s=plan.startup_hours * 3600,
             start_cost=plan.costs.get("egress", 0),
             facts=facts,
-            layout=plan.layout,
+            layout=plan.layout | {"precision": plan.precision} if plan.layout else {},
         )
         for market in plan.markets
     ]

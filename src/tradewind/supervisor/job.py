@@ -358,12 +358,18 @@ class Work:
             "TRADEWIND_METRICS": str(self._folder.metrics),
             "TRADEWIND_SAVE": str(self._folder.save),
             "TRADEWIND_CADENCE": str(self._folder.cadence),
+            "TRADEWIND_LAYOUT": _layout(self.way),
         }
 
     def _end_all(self, *parts: str) -> None:
         for part in parts:
             with suppress(OSError):
                 keeper.end_all(f"{self._mark}/{part}")
+
+
+def _layout(way: Way | None) -> str:
+    """How the plan of what was bought spreads the work, as JSON; empty where it does not say."""
+    return json.encode(way.layout).decode() if way is not None and way.layout else ""
 
 
 def _text(given: dict[str, Any], name: str) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tradewind.torch.frameworks.lightning import LightningCallback
     from tradewind.torch.sessions.session import Session
     from tradewind.torch.sessions.session import Session as session  # noqa: N813 -- made like a function
+    from tradewind.torch.strategies.prepare import prepare
 
 __all__ = [
     "LightningCallback",
@@ -39,6 +40,7 @@ __all__ = [
     "hf",
     "index_shards",
     "loader",
+    "prepare",
     "session",
     "shards",
     "tokens",
@@ -54,6 +56,7 @@ _FROM = {
     "hf": "frameworks.huggingface",
     "index_shards": "data.shards",
     "loader": "data.loader",
+    "prepare": "strategies.prepare",
     "session": "sessions.session",
     "shards": "data.shards",
     "tokens": "data.tokens",

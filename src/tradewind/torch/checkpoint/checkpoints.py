@@ -40,6 +40,7 @@ class Checkpoints:
         group: Any = None,
         keep: int = 2,
         device: Any = None,
+        share: tuple[int, int] | None = None,
         upload_rate: float | None = None,
         warn: Callable[[str], object] | None = None,
         limit_s: float = 1800.0,
@@ -48,6 +49,8 @@ class Checkpoints:
             raise InvalidValue(
                 "several ranks need a group to agree over", hint="pass group=own_group()"
             )
+        # `share`: which of how many ranks with the same plain tensors, who share the writing of
+        # them: all, or of a pipeline those of one stage.
         if keep < 1:
             raise InvalidValue(f"keep is {keep}, and one checkpoint at least must stay")
         self.place, self.rank, self.world = place, rank, world
@@ -63,6 +66,7 @@ class Checkpoints:
             world=world,
             keep=keep,
             device=device,
+            share=share or (rank, world),
             rate=upload_rate,
             warn=self._warn,
             bad=self._bad,

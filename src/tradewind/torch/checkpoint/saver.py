@@ -40,13 +40,14 @@ class Saver:
         world: int,
         keep: int,
         device: Any,
+        share: tuple[int, int],
         rate: float | None,
         warn: Callable[[str], object],
         bad: set[str],
     ) -> None:
         self._place, self._group, self._rank, self._world = place, group, rank, world
         self._keep, self._device, self._rate, self._warn = keep, device, rate, warn
-        self._bad = bad
+        self._bad, self._share = bad, share
         self._stager: Stager | None = None
         self._arena: Arena | None = None
         self._layout: Layout | None = None
@@ -71,7 +72,7 @@ class Saver:
             return self._layout, self._arena, self._stager
         if self._stager is None:
             self._stager = Stager(self._device or _device_of([*tensors.values(), *own.values()]))
-        layout = lay_out(tensors, own, self._rank, self._world)
+        layout = lay_out(tensors, own, *self._share)
         if self._arena is None or self._arena.size < layout.bytes:
             if self._arena is not None:
                 self._arena.close()

@@ -72,8 +72,8 @@ def _check(parts: Parts, state: dict[str, Any], key: str) -> None:
         ("optimizers", parts.optimizers),
         ("others", parts.others),
     ):
-        for name in have:
-            if name not in state[kind]:
+        for name, each in have.items():
+            if name not in state[kind] and not hasattr(each, "begin_anew"):
                 raise InvalidValue(
                     f"the checkpoint {key} has no {name}; it has"
                     f" {', '.join(sorted(state[kind])) or 'none'}",
@@ -110,11 +110,12 @@ def _places(parts: Parts, state: dict[str, Any]) -> dict[str, Any]:
     for key in parts.optimizers:
         saved = state["optimizers"][key]
         for name, values in saved["state"].items():
-            places |= trees.empty(values, like(named.get(name)))
+            if name in named or parts.ranks.stages == 1:
+                places |= trees.empty(values, like(named.get(name)))
         places |= trees.empty([_without(g) for g in saved["groups"]], like(None))
         places |= {n: p.detach() for n, p in parts._loose(key).items()}
     for key in parts.others:
-        places |= trees.empty(state["others"][key], like(None))
+        places |= trees.empty(state["others"].get(key), like(None))
     return places
 
 
@@ -127,7 +128,7 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
 
     state, said = rest["state"], []
     mine = loaded(got.mine) if got.mine is not None else None
-    own = got.own
+    own, found = got.own, got.found
     with torch.no_grad():
         for name, tensor in own.items():
             if name.startswith("rank.") and name.removeprefix("rank.") in places:
@@ -144,7 +145,17 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
     if mine is not None:
         others = {**others, **mine["state"]["others"]}
     for key, other in parts.others.items():
-        other.load_state_dict(trees.together(others[key], places))
+        if key in others:
+            other.load_state_dict(trees.together(others[key], places))
+        elif words := other.begin_anew():
+            said.append(words)
+    for key, other in parts.each.items():
+        kept = mine["state"].get("each", {}) if mine is not None else {}
+        if key in kept:
+            tensors = {name: tensor.to(parts.device) for name, tensor in own.items()}
+            other.load_state_dict(trees.together(kept[key], tensors))
+        else:
+            said.append(_anew(key, other, found.world, parts))
     parts.gradients.restore(own)
     if state["gradients"] and mine is None:
         said.append(
@@ -158,8 +169,17 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
             kept = {name: tensor.to(parts.device) for name, tensor in own.items() if key in name}
             powersgd.restored(power, key, mine["state"]["powersgd"][key], kept)
     parts.arrival.known(state["arrival"])
-    found = got.found
     return Back(found.step, found.key, found.world, rest, mine, said)
+
+
+def _anew(key: str, other: Any, world: int, parts: Parts) -> str:
+    """What belongs to each rank and is not there begins again."""
+    if not hasattr(other, "begin_anew"):
+        raise InvalidValue(
+            f"the checkpoint has no {key} for these ranks (it is of {world})",
+            hint="go on with as many ranks, and in the same way, as it was made with",
+        )
+    return str(other.begin_anew())
 
 
 def _optimizer(
@@ -170,21 +190,26 @@ def _optimizer(
     named = {name: parameter for parameter, name in parts.names.items()}
     groups = saved["groups"]
     names = [[parts.names[p] for p in group["params"]] for group in optimizer.param_groups]
-    if names != [group["params"] for group in groups]:
+    kept = [group["params"] for group in groups]
+    if parts.ranks.stages > 1:  # those of other stages are not here
+        kept = [[name for name in group if name in named] for group in kept]
+    # Their order may be another: a pipeline's stages come one after the other.
+    if [sorted(group) for group in names] != [sorted(group) for group in kept]:
         raise InvalidValue(
             "the optimizer has other parameters, or other groups of them, than at the checkpoint",
             hint="use another folder to begin anew; groups that were added later must be there"
             " before the session",
         )
-    for group, kept in zip(optimizer.param_groups, groups, strict=True):
-        for name, value in trees.together(_without(kept), tensors).items():
+    for group, saved_group in zip(optimizer.param_groups, groups, strict=True):
+        for name, value in trees.together(_without(saved_group), tensors).items():
             if isinstance(group.get(name), torch.Tensor) and isinstance(value, torch.Tensor):
                 group[name].copy_(value)
             else:
                 group[name] = value
     optimizer.state.clear()
     for name, values in saved["state"].items():
-        optimizer.state[named[name]] = trees.together(values, tensors)
+        if name in named or parts.ranks.stages == 1:
+            optimizer.state[named[name]] = trees.together(values, tensors)
 
 
 def epoch(shared: dict[str, Any], feed: Any) -> int:

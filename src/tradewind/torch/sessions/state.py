@@ -22,6 +22,7 @@ from msgspec import Struct
 from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
+from tradewind.torch.ranks import Ranks, ranks_of
 from tradewind.torch.sessions import powersgd
 from tradewind.torch.sessions.buckets import Arrival
 from tradewind.torch.sessions.gradients import Gradients
@@ -53,6 +54,7 @@ class Parts:
         ema: Any = None,
         extra: Mapping[str, Any] | None = None,
         frozen: bool = True,
+        rank: int = 0,
         world: int = 1,
     ) -> None:
         import torch
@@ -60,8 +62,12 @@ class Parts:
         self._world = world
         self.frozen = frozen
         self.modules: dict[str, Any] = _several(model, "model")
-        self.optimizers: dict[str, Any] = _several(optimizer, "optimizer")
         self._trained = set(self.modules)
+        self.optimizers: dict[str, Any] = {
+            name: each
+            for name, each in _several(optimizer, "optimizer").items()
+            if not getattr(each, "kept_elsewhere", False)  # DeepSpeed's: each rank's own parts
+        }
         others = {**_several(scheduler, "scheduler"), **_several(scaler, "scaler")}
         others |= _several(ema, "ema")
         taken = {**self.modules, **self.optimizers, **others}
@@ -79,6 +85,10 @@ class Parts:
                 )
         self.modules |= {k: v for k, v in others.items() if isinstance(v, torch.nn.Module)}
         self.others = {k: v for k, v in others.items() if k not in self.modules}
+        self.each = {k: v for k, v in self.others.items() if getattr(v, "of_each_rank", False)}
+        """What is another thing on each rank, though it has the same name."""
+        self.others = {k: v for k, v in self.others.items() if k not in self.each}
+        self.ranks: Ranks = ranks_of(self.modules.values(), rank, world)
         self.device = _device(self.modules)
         self.names: dict[Any, str] = {}
         self._name_parameters()
@@ -125,16 +135,23 @@ class Parts:
         for key, other in self.others.items():
             found: dict[str, Any] = {}
             rest["others"][key] = trees.apart(other.state_dict(), key, found)
-            for name, tensor in found.items():
+            for name, tensor in found.items() if self.ranks.stage == 0 else ():
                 self._put(name, tensor.clone(), tensors, own)
         mine: dict[str, Any] = {"rng": seeding.captured(), "powersgd": {}}
         mine["others"] = rest["others"] if self._world > 1 else {}
+        mine["each"] = {}
+        for key, other in self.each.items():
+            found = {}
+            mine["each"][key] = trees.apart(other.state_dict(), f"each.{key}", found)
+            own |= found
         for key, state in self.powersgd.items():
             mine["powersgd"][key] = powersgd.captured(state, key, own)
         partial = self.gradients.partial() if gradients else {}
         own |= {f"grad.{name}": grad for name, grad in partial.items()}
         rest |= {"gradients": len(partial), "arrival": self.arrival.order}
-        soon = bool(partial or self.powersgd)
+        if self.ranks.stages > 1:
+            rest = _merged(self.ranks.gathered(rest))
+        soon = bool(partial or self.powersgd or self.each)
         return Captured(tensors, own, {"state": rest}, {"state": mine}, soon)
 
     def _module(
@@ -167,9 +184,10 @@ class Parts:
 
     def _optimizer(self, key: str, optimizer: Any, tensors: dict[str, Any]) -> dict[str, Any]:
         groups = []
+        common = tensors if self.ranks.stage == 0 else {}  # of which all stages have the same
         for at, group in enumerate(optimizer.param_groups):
             made = {
-                name: trees.apart(value, f"{key}.group.{at}.{name}", tensors)
+                name: trees.apart(value, f"{key}.group.{at}.{name}", common)
                 for name, value in group.items()
                 if name != "params"
             }
@@ -235,6 +253,21 @@ def clean(name: str) -> str:
     for wrapping in _WRAPPINGS:
         name = name.replace(wrapping, "")
     return name
+
+
+def _merged(stages: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the stages of a pipeline have, as if it were one model's."""
+    whole = stages[0]
+    for other in stages[1:]:
+        for key, besides in other["models"].items():
+            whole["models"][key] |= besides
+        for key, optimizer in other["optimizers"].items():
+            into = whole["optimizers"][key]
+            into["state"] |= optimizer["state"]
+            for group, more in zip(into["groups"], optimizer["groups"], strict=True):
+                group["params"] += more["params"]
+        whole["gradients"] = max(whole["gradients"], other["gradients"])
+    return whole
 
 
 def _several(given: Any, name: str) -> dict[str, Any]:

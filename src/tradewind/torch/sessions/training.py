@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from msgspec import structs
+
 from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
@@ -75,11 +77,14 @@ class Training:
             ema=ema,
             extra={**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
             frozen=frozen,
+            rank=around.rank,
             world=around.world,
         )
         gloo = own_gloo()
         self._seed = _agreed_seed(seed, gloo)
-        self._feed = feed_of(data, self._seed, around)
+        ranks = self._parts.ranks
+        sees = structs.replace(around, rank=ranks.data_rank, world=ranks.data_world)
+        self._feed = feed_of(data, self._seed, sees)
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
         self._every_steps = every_steps
         self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
@@ -91,6 +96,7 @@ class Training:
             group=own_group(),
             keep=keep or self._cadence.keep or _KEEP,
             device=self._parts.device,
+            share=(ranks.share, ranks.sharers),
             upload_rate=upload_rate,
             warn=self._voice.warn,
         )
