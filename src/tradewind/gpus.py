@@ -37,7 +37,8 @@ class Gpus:
     def busy_percent(self) -> int | None:
         """Of the busiest; None where that cannot be seen."""
         try:
-            return max(self._nvml.nvmlDeviceGetUtilizationRates(gpu).gpu for gpu in self._handles)
+            rates = self._nvml.nvmlDeviceGetUtilizationRates
+            return max(int(rates(gpu).gpu) for gpu in self._handles)
         except self._nvml.NVMLError:
             return None
 

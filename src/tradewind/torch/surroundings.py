@@ -25,6 +25,7 @@ class Surroundings(Struct, frozen=True):
     progress: Path | None = None
     save: Path | None = None
     cadence: Path | None = None
+    telemetry: Path | None = None
 
 
 def surroundings(env: Mapping[str, str] | None = None) -> Surroundings:
@@ -51,6 +52,7 @@ def surroundings(env: Mapping[str, str] | None = None) -> Surroundings:
         progress=path("PROGRESS"),
         save=path("SAVE"),
         cadence=path("CADENCE"),
+        telemetry=path("TELEMETRY"),
     )
 
 

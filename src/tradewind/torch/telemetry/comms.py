@@ -2,8 +2,8 @@
 
 It times the first ten steps and then one in a hundred: from the first bucket of gradients that is
 ready until the last is reduced. What of that did not happen beside the backward pass is waited for.
-On a processor timing costs nothing, and one step in ten is timed. On a GPU it is left as PyTorch has
-it, as reading a timer there waits for the step.
+On a processor timing costs nothing, and one step in ten is timed. On a GPU it is left as PyTorch
+has it, as reading a timer there waits for the step.
 """
 
 from __future__ import annotations

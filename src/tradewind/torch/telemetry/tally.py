@@ -14,7 +14,7 @@ _KEPT = 4096
 
 
 class Tally:
-    __slots__ = ("_how", "data_s", "ends", "samples", "saving_s", "steps", "told", "tokens")
+    __slots__ = ("_how", "data_s", "ends", "samples", "saving_s", "steps", "tokens", "told")
 
     def __init__(self) -> None:
         self.steps = 0

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import platform
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import json
 
@@ -29,8 +29,14 @@ from tradewind.torch.telemetry.tally import Tally
 from tradewind.torch.telemetry.window import Mark, Window
 
 _MARK_S, _WRITE_S, _GPU_S, _ROW_S = 1.0, 2.0, 5.0, 10.0
-_SEEK_S = 2.0
-_CLOSE_S = 10.0
+
+
+class Newest(Protocol):
+    """What the session's own teller knows."""
+
+    step: int
+    saved: int
+    newest: dict[str, Any]
 
 
 class Telemetry:
@@ -43,19 +49,20 @@ class Telemetry:
         device: Any,
         workers: int | None,
         sinks: Sinks,
-        warn: Callable[[str], None],
+        teller: Newest,
     ) -> None:
         import torch
 
         self.tally, self.sinks = Tally(), sinks
         self._file = folder / f"{around.rank}.json"
-        self._window, self._warn = Window(), warn
+        self._window, self._teller = Window(), teller
         self._began_s = clock.stopwatch()
         self._device = str(device)
         self._comms = Comms(modules, self._device)
         self._processor = Processor(threading.get_native_id())
         self._stacks = stacks.Stacks(threading.get_ident()) if around.world > 1 else None
-        self._gpus, self._gpu = _gpus(device), None  # type: tuple[Gpus | None, Gpu | None]
+        self._gpus = _gpus(device)
+        self._gpu: Gpu | None = None
         self._always = {
             "rank": around.rank,
             "world": around.world,
@@ -67,11 +74,7 @@ class Telemetry:
             "cores": self._processor.cores,
             "workers": workers,
         }
-        self.step = self.saved = 0
-        """Of the training, in all; the loop says so."""
-        self.last: dict[str, Any] = {}
-        """What the script told of the newest step: read here, not there."""
-        self._row_s = self._began_s
+        self._row_s = self._began_s - _ROW_S + _WRITE_S
         self._over = threading.Event()
         self._mark()
         self._thread = threading.Thread(target=self._go, name="tradewind-telemetry", daemon=True)
@@ -104,6 +107,9 @@ class Telemetry:
                 write_s = now_s + _WRITE_S
                 self._write()
             self.sinks.flush()
+        self._mark()
+        self._write(over=True)
+        self.sinks.close()
 
     def _mark(self) -> None:
         tally, seen = self.tally, self._stacks
@@ -123,16 +129,16 @@ class Telemetry:
         )
 
     def figures(self, *, over: bool = False) -> Figures:
-        counted = self._window.figures(self.tally, self._comms.wait_s)
+        counted, newest = self._window.figures(self.tally, self._comms.wait_s), self._teller.newest
         return Figures(
             **self._always,
             **counted,
             over=over,
             up_s=round(clock.stopwatch() - self._began_s, 1),
-            step=self.step,
-            saved=self.saved,
-            loss=_number(self.last.get("loss")),
-            grad_norm=_number(self.last.get("grad_norm")),
+            step=self._teller.step,
+            saved=self._teller.saved,
+            loss=_number(newest.get("loss")),
+            grad_norm=_number(newest.get("grad_norm")),
             memory=self._processor.memory(),
             peak=_peak(self._device),
             gpu=self._gpu,
@@ -153,14 +159,10 @@ class Telemetry:
         self._row_s = at_s
         return row_of(self.figures())
 
-    def close(self) -> None:
-        if self._over.is_set():
-            return
+    def close(self, within_s: float) -> None:
+        """Its last words may take so long; whoever keeps metrics may hang."""
         self._over.set()
-        self._thread.join(timeout=_CLOSE_S)
-        self._mark()
-        self._write(over=True)
-        self.sinks.close()
+        self._thread.join(timeout=within_s)
 
 
 _IN_ROWS = ("step_s", "tokens_rate", "samples_rate", "data", "comm", "saving", "cpu", "crowded")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tradewind.torch.telemetry.tally import Tally
@@ -62,13 +63,14 @@ class Window:
             "saving": _share(now.saving_s - since.saving_s, window_s),
             "cpu": round((now.busy_s - since.busy_s) / window_s, 3),
         }
-        ends = [end for end in tally.ends if end >= since.at_s]
+        ends = list(tally.ends)  # at once: the loop goes on meanwhile
+        ends = [end for end in ends if end >= since.at_s]
         if ends:
             found["last_s"] = round(max(now.at_s - ends[-1], 0.0), 3)
         ends = ends[-_SLOWEST_OF:]
         if len(ends) > 1:
             found["step_s"] = step_s = (ends[-1] - ends[0]) / (len(ends) - 1)
-            found["slowest_s"] = max(b - a for a, b in zip(ends, ends[1:], strict=False))
+            found["slowest_s"] = max(b - a for a, b in pairwise(ends))
         elif found["steps"]:
             found["step_s"] = step_s = window_s / found["steps"]
         else:
