@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench recovery
 	$(BIN)/tradewind bench chaos
 	$(BIN)/tradewind bench checkpoint
+	$(BIN)/tradewind bench telemetry
 	$(BIN)/tradewind sim faults
 
 test-system: $(READY)

@@ -11,12 +11,11 @@ import json
 import os
 import sys
 import traceback
+from importlib import import_module
 from typing import Any
 
 
 def child(asked: dict[str, Any]) -> None:
-    from tests.torch import train
-
     os.setsid()
     log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
@@ -24,10 +23,11 @@ def child(asked: dict[str, Any]) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.environ.update(asked["env"])
     os.chdir(asked["folder"])
-    sys.argv = ["train.py", *asked["arguments"]]
+    script = import_module(asked.get("script", "tests.torch.train"))
+    sys.argv = [f"{script.__name__}.py", *asked["arguments"]]
     code = 0
     try:
-        train.main()
+        script.main()
     except SystemExit as error:
         code = int(error.code or 0)
     except BaseException:

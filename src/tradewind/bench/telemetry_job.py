@@ -26,7 +26,8 @@ def main(folder: Path, steps: int, rounds: int) -> None:
 
     torch.set_num_threads(1)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        dist.init_process_group("gloo")
+        world, rank = int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"])
+        dist.init_process_group("gloo", init_method=os.environ["MEET"], world_size=world, rank=rank)
     found: dict[str, list[tuple[float, ...]]] = {way: [] for way in WAYS}
     for number in range(rounds):
         for way in WAYS:
