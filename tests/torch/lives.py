@@ -63,6 +63,7 @@ class Life:
         options: tuple[str, ...],
         world: int,
         env: Mapping[str, str],
+        script: str = "tests.torch.train",
     ) -> None:
         self._nursery, self.folder = nursery, folder
         self.logs = [folder / f"{number}-{rank}.log" for rank in range(world)]
@@ -71,6 +72,7 @@ class Life:
             nursery.ask(
                 log=str(self.logs[rank]),
                 folder=str(folder),
+                script=script,
                 arguments=[str(folder), *options],
                 env={
                     **env,

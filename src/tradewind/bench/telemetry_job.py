@@ -1,8 +1,8 @@
-"""One rank of `tradewind bench telemetry`: `python -m tradewind.bench.telemetry_job FOLDER STEPS ROUNDS`.
+"""One rank of `tradewind bench telemetry`: `python -m … FOLDER STEPS ROUNDS`.
 
-The same loop, plain and with a session, in turns and in the same process; what each took is printed
-as JSON. `session` is without telemetry, `telemetry` with all of it. A step has an optimizer step and
-a loss and nothing else: what a session adds would be lost in the noise of a real one.
+The same loop, plain and with a session, in turns and in the same process; what each took is
+printed as JSON. `session` is without telemetry, `telemetry` with all of it. A step has an optimizer
+step and a loss and nothing else: what a session adds would be lost in the noise of a real one.
 """
 
 from __future__ import annotations

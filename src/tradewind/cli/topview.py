@@ -44,7 +44,7 @@ class View:
     ) -> None:
         self.name, self.figures, self.status = name, figures, status
         self.diagnosis: list[Diagnosis] = diagnose(figures)
-        self.over = over or bool(figures) and all(each.over for each in figures)
+        self.over = over or (bool(figures) and all(each.over for each in figures))
 
     @classmethod
     def of(cls, sight: Sight) -> View:

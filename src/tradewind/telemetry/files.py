@@ -17,7 +17,7 @@ FOLDER = "telemetry"
 """Below the folder of checkpoints."""
 _MOST_FILES = 64
 _MOST_BYTES = 4096
-_GONE_S = 24 * 3600.0
+
 
 _decoder = json.Decoder(Figures)
 
@@ -47,11 +47,6 @@ def _of_one(found: list[Figures]) -> tuple[Figures, ...]:
         return ()
     newest = min(found, key=lambda each: each.age_s)
     return tuple(each for each in found if each.rank < newest.world)
-
-
-def clear(folder: Path, rank: int) -> None:
-    """What an earlier training of this rank has left."""
-    (folder / f"{rank}.json").unlink(missing_ok=True)
 
 
 def _rank(path: Path) -> tuple[int, str]:

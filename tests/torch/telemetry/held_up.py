@@ -78,7 +78,7 @@ def main() -> None:
         if dist.is_initialized():
             enough_here.fill_(float(enough.exists()))
             dist.all_reduce(enough_here, op=dist.ReduceOp.MAX)
-        if enough.exists() and not dist.is_initialized() or enough_here.item():
+        if (enough.exists() and not dist.is_initialized()) or enough_here.item():
             break
     session.close()
     if hog is not None:
