@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import struct
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +77,11 @@ def wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def history(folder: Path) -> list[dict[str, Any]]:
     """The rows of all runs below it, in the order of their files."""
-    import json
-
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
     found = []
     for path in sorted(folder.rglob("*.wandb")):
-        store = DataStore()
-        store.open_for_scan(str(path))
-        while (data := store.scan_data()) is not None:
+        for data in logged(path.read_bytes()):
             record = wandb_internal_pb2.Record()
             record.ParseFromString(data)
             if record.WhichOneof("record_type") == "history":
@@ -92,6 +90,22 @@ def history(folder: Path) -> list[dict[str, Any]]:
                     {i.key or "/".join(i.nested_key): json.loads(i.value_json) for i in items}
                 )
     return found
+
+
+def logged(data: bytes) -> Iterator[bytes]:
+    """LevelDB's log format: blocks of 32 KiB, in them pieces of records; its own header first."""
+    assert data[:4] == b":W&B"
+    at, record = 7, b""
+    while at + 7 <= len(data):
+        if (left := 32768 - at % 32768) < 7:
+            at += left
+            continue
+        length, kind = struct.unpack("<HB", data[at + 4 : at + 7])
+        record += data[at + 7 : at + 7 + length]
+        at += 7 + length
+        if kind in (1, 4):  # whole, or the last piece
+            yield record
+            record = b""
 
 
 def test_wandb_gets_rows_in_the_scripts_own_run(wandb: Any, tmp_path: Path) -> None:
