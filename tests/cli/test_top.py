@@ -16,6 +16,7 @@ from tests.telemetry.test_diagnose import figures, ranks
 from tradewind import journal
 from tradewind import store as stores
 from tradewind.model import places
+from tradewind.model.event import Event
 from tradewind.model.figures import Figures
 from tradewind.sim.faults import RUN
 
@@ -36,7 +37,7 @@ def store(tmp_path: Path) -> str:
     url = str(tmp_path / "store")
     opened = stores.open(url)
     opened.create(places.live(RUN), b"{}")
-    events = [submitted(), requested(), found(a_machine()), up()]
+    events: list[Event] = [submitted(), requested(), found(a_machine()), up()]
     journal.append(opened, RUN, 1, writer="w", at=AT, events=events)
     beat = a_beat(step=1800.0, rate=1.0, figures=(figures(data=0.38),))
     opened.replace(places.heartbeat(RUN, "m1"), json.encode(beat))

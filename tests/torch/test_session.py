@@ -14,6 +14,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.torch.lives import Training, differ
+from tests.torch.telemetry.readers import scalars
 
 Make = Callable[[str], Training]
 
@@ -172,3 +173,30 @@ def test_time_that_is_up_ends_it(training: Make) -> None:
     eventually(gone)
     assert twice.codes() == [143]
     assert twice.saved() == []
+
+
+def test_metrics_have_no_seam_after_a_kill(training: Make) -> None:
+    """Steps after the checkpoint are made again, and told once: in our file, and as TensorBoard
+    reads its own. Telemetry is among them."""
+    seam = training("seam")
+    life = seam.start("--steps", "100000", "--every-steps", "10", "--step-s", "0.05")
+    metrics = seam.folder / "checkpoints" / "metrics.jsonl"
+    events = seam.folder / "checkpoints" / "tensorboard"
+
+    def told() -> list[dict[str, float]]:
+        lines = metrics.read_text().splitlines() if metrics.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+    # Later than what was saved, and with telemetry: that is what would come twice.
+    eventually(lambda: any("telemetry/step_s" in row for row in told()))
+    eventually(lambda: (rows := told()) and rows[-1]["step"] % 10 > 3 and life.saved())
+    life.kill()
+    last = told()[-1]["step"]
+    again = seam.start("--steps", str(int(last) + 30)).done()
+    assert 0 < again.begun() < last
+    assert [row["step"] for row in told()] == list(range(1, int(last) + 31))
+    steps = [step for step, _ in scalars(events)]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == last + 30
+    assert any(step <= again.begun() for step in steps)
+    assert scalars(events, "telemetry/step_s")

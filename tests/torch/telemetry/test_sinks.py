@@ -6,11 +6,14 @@ import json
 import struct
 import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.eventually import eventually
+from tests.torch.telemetry.readers import scalars
 from tradewind.errors import InvalidValue
 from tradewind.torch.telemetry.events import Events
 from tradewind.torch.telemetry.sinks import Row, Sinks, thinned
@@ -19,15 +22,6 @@ from tradewind.torch.telemetry.trackers import Mlflow, Wandb
 
 def rows(first: int, last: int, loss: float) -> list[Row]:
     return [{"step": step, "loss": loss, "telemetry/data": 0.5} for step in range(first, last + 1)]
-
-
-def scalars(folder: Path, name: str = "loss") -> list[tuple[int, float]]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-        read = accumulators.EventAccumulator(str(folder), size_guidance={"scalars": 0})
-        read.Reload()
-    return [(event.step, event.value) for event in read.Scalars(name)]
 
 
 def test_tensorboard_reads_what_was_written(tmp_path: Path) -> None:
@@ -77,12 +71,11 @@ def wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def history(folder: Path) -> list[dict[str, Any]]:
     """The rows of all runs below it, in the order of their files."""
-    from wandb.proto import wandb_internal_pb2
-
+    proto: Any = import_module("wandb.proto.wandb_internal_pb2")
     found = []
     for path in sorted(folder.rglob("*.wandb")):
         for data in logged(path.read_bytes()):
-            record = wandb_internal_pb2.Record()
+            record = proto.Record()
             record.ParseFromString(data)
             if record.WhichOneof("record_type") == "history":
                 items = record.history.item
@@ -123,7 +116,8 @@ def test_wandb_gets_rows_in_the_scripts_own_run(wandb: Any, tmp_path: Path) -> N
         run.log({"own": 2})
         sink.close()
         run.finish()
-    found = history(tmp_path)
+    # Its own process writes them out, a moment after the run's end.
+    found = eventually(lambda: told if len(told := history(tmp_path)) >= 7 else None)
     assert [row["tradewind/step"] for row in found if "tradewind/step" in row] == [3, 4, 5, 6, 7, 8]
     assert all(row["tradewind/loss"] == 1.0 for row in found if "tradewind/step" in row)
     assert [(row["own"], row.get("tradewind/step")) for row in found if "own" in row] == [
@@ -140,7 +134,8 @@ def test_wandb_begins_a_run_where_that_is_asked(wandb: Any, tmp_path: Path) -> N
         sink.write(rows(1, 3, 1.0))
         sink.close()
     assert wandb.run is None
-    assert [row["tradewind/step"] for row in history(tmp_path)] == [1, 2, 3]
+    found = eventually(lambda: told if len(told := history(tmp_path)) >= 3 else None)
+    assert [row["tradewind/step"] for row in found] == [1, 2, 3]
 
 
 # -- MLflow ----------------------------------------------------------------------------------------
