@@ -184,3 +184,16 @@ def test_bad_input(cli: Cli) -> None:
     assert cli("bench", "startup", "--repeat", "0").code == 2
     assert cli("bench", "startup", "--repeat", "1", "--peer", "no-such-program").code == 3
     assert cli("bench", "everything").code == 2
+
+
+def test_training_with_and_without_a_session(cli: Cli, tmp_path: Path) -> None:
+    options = ("--device", "cpu", "--steps", "10", "--turns", "1", "--save-every", "8")
+    ran = cli("bench", "training", *options, "--dir", str(tmp_path), "--json")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["saves"] == 2  # ten steps to warm up, and ten that were timed
+    assert found["told"] == 20
+    assert found["plain_tokens_s"] > 0 < found["session_tokens_s"]
+    assert found["overhead"] > -1
+    assert "estimated_tokens_s" not in found
+    assert list(tmp_path.iterdir()) == []

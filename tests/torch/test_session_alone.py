@@ -298,3 +298,40 @@ def test_gradients_in_memory_that_others_had_before_are_partial() -> None:
         gradients.used(optimizer)
         assert not gradients.any()
         optimizer.zero_grad()
+
+
+def adapted(folder: Path, steps: int, *, base: int = 0, **more: Any) -> dict[str, Any]:
+    """A frozen layer, under one that is trained."""
+    torch.manual_seed(base)
+    below = torch.nn.Linear(6, 64).requires_grad_(False)
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(below, torch.nn.BatchNorm1d(64), torch.nn.Linear(64, 1))
+    optimizer = torch.optim.Adam(p for p in model.parameters() if p.requires_grad)
+    with tw.session(
+        model=model, optimizer=optimizer, data=data(), folder=folder, **more
+    ) as session:
+        for features, wanted in session.batches(max_steps=steps):
+            loss = (model(features).squeeze(1) - wanted).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            session.step(loss=loss)
+    state: dict[str, Any] = model.state_dict()
+    return state
+
+
+@pytest.mark.parametrize("then", [True, False])
+def test_what_is_frozen_may_be_left_out(tmp_path: Path, then: bool) -> None:
+    expected = adapted(tmp_path / "whole", 9)
+    adapted(tmp_path / "parts", 4, frozen=False)
+    saved = sum(f.stat().st_size for f in (tmp_path / "parts").rglob("*") if f.is_file())
+    adapted(tmp_path / "all", 4)
+    assert saved < sum(f.stat().st_size for f in (tmp_path / "all").rglob("*") if f.is_file())
+    state = adapted(tmp_path / "parts", 9, frozen=then)
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+
+
+def test_another_base_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    adapted(tmp_path, 4, frozen=False)
+    adapted(tmp_path, 6, base=5, frozen=False)
+    assert "the frozen parameters' digest was" in capfd.readouterr().err

@@ -1,7 +1,7 @@
 """Real training steps on this machine's GPU against their estimates: time and peak memory.
 
-A plain decoder in PyTorch (SwiGLU, scaled_dot_product_attention, no positions), trained in bf16 by
-autocast with AdamW on 32-bit weights, is timed over a range of shapes. Needs torch and a GPU.
+A plain decoder, trained in bf16 by autocast with AdamW on 32-bit weights, is timed over a range of
+shapes. Needs torch and a GPU.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
+from tradewind.bench.decoder import decoder, inner, loss
 from tradewind.errors import MissingExtra, NotFound
 from tradewind.estimate import columns, hardware
 from tradewind.estimate.cases import Cases
@@ -34,7 +35,10 @@ class Step:
 
     @property
     def d_ff(self) -> int:
-        return 256 * round(self.d_model * 8 / 3 / 256)
+        return inner(self.d_model)
+
+    def model(self) -> Any:
+        return decoder(self.layers, self.d_model, self.vocab, recompute=self.recompute)
 
     @property
     def heads(self) -> int:
@@ -76,7 +80,7 @@ def measure(accelerator: Accelerator, steps: int = 8) -> Iterator[dict[str, Any]
         finally:
             gc.collect()  # a model is a ring of references; its memory would count as the next's
             torch.cuda.empty_cache()
-        time, memory = _estimated(shape, accelerator)
+        time, memory = estimated(shape, accelerator)
         by_profile = _profiled(torch, shape, accelerator)
         yield {
             "layers": shape.layers,
@@ -127,7 +131,7 @@ def _common(shape: Step, accelerator: Accelerator) -> dict[str, Any]:
     }
 
 
-def _estimated(shape: Step, accelerator: Accelerator) -> tuple[float, float]:
+def estimated(shape: Step, accelerator: Accelerator) -> tuple[float, float]:
     """Seconds and bytes by the shape."""
     return _foretold(
         _common(shape, accelerator)
@@ -150,14 +154,10 @@ def _profiled(torch: Any, shape: Step, accelerator: Accelerator) -> tuple[float,
     whole = replace(shape, recompute=False, compiled=False)
 
     def factory() -> Any:
-        module = _decoder(torch, whole)
+        module = whole.model()
         tokens = torch.zeros(1, shape.sequence, dtype=torch.long)
 
-        def loss(logits: Any) -> Any:
-            flat = logits.flatten(0, 1).float()
-            return torch.nn.functional.cross_entropy(flat, torch.zeros_like(flat[:, 0]).long())
-
-        return module, (tokens,), loss
+        return module, (tokens,), lambda logits: loss(logits, tokens)
 
     counted = profile(factory, dtype="bf16", name="decoder")
     work = columns.of_profile(counted, fused=shape.compiled)
@@ -173,11 +173,11 @@ def _foretold(case: dict[str, Any]) -> tuple[float, float]:
 
 def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
     torch.compiler.reset()
-    model = _decoder(torch, shape).cuda()
+    model = shape.model().cuda()
     if shape.compiled:  # block by block, as is usual: the first one's code serves all others
         for block in model.blocks:
             block.compile()
-    loss_of = torch.compile(_loss(torch)) if shape.compiled else _loss(torch)
+    loss_of = torch.compile(loss) if shape.compiled else loss
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     size = (shape.micro_batch, shape.sequence)
     tokens = torch.randint(shape.vocab, size, device="cuda")
@@ -187,8 +187,8 @@ def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         with torch.autocast("cuda", torch.bfloat16):
-            loss = loss_of(model(tokens), tokens)
-        loss.backward()
+            made = loss_of(model(tokens), tokens)
+        made.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         end.record()
@@ -200,51 +200,3 @@ def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
     reserved = torch.cuda.memory_reserved()
     context = total - free - reserved
     return median(taken), float(torch.cuda.max_memory_allocated() + context)
-
-
-def _loss(torch: Any) -> Any:
-    def loss(logits: Any, tokens: Any) -> Any:
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens.flatten())
-
-    return loss
-
-
-def _decoder(torch: Any, shape: Step) -> Any:
-    nn = torch.nn
-
-    class Block(nn.Module):  # type: ignore[name-defined,misc]
-        def __init__(self) -> None:
-            super().__init__()
-            d, f = shape.d_model, shape.d_ff
-            self.norm1, self.norm2 = nn.RMSNorm(d), nn.RMSNorm(d)
-            self.qkv = nn.Linear(d, 3 * d, bias=False)
-            self.out = nn.Linear(d, d, bias=False)
-            self.gate, self.up = nn.Linear(d, f, bias=False), nn.Linear(d, f, bias=False)
-            self.down = nn.Linear(f, d, bias=False)
-
-        def forward(self, x: Any) -> Any:
-            b, s, d = x.shape
-            heads = self.qkv(self.norm1(x)).view(b, s, 3, shape.heads, 128).permute(2, 0, 3, 1, 4)
-            mixed = nn.functional.scaled_dot_product_attention(*heads.unbind(0), is_causal=True)
-            x = x + self.out(mixed.transpose(1, 2).reshape(b, s, d))
-            inner = self.norm2(x)
-            return x + self.down(nn.functional.silu(self.gate(inner)) * self.up(inner))
-
-    class Decoder(nn.Module):  # type: ignore[name-defined,misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.embed = nn.Embedding(shape.vocab, shape.d_model)
-            self.blocks = nn.ModuleList(Block() for _ in range(shape.layers))
-            self.norm = nn.RMSNorm(shape.d_model)
-            self.head = nn.Linear(shape.d_model, shape.vocab, bias=False)
-
-        def forward(self, tokens: Any) -> Any:
-            x = self.embed(tokens)
-            for block in self.blocks:
-                if shape.recompute:
-                    x = torch.utils.checkpoint.checkpoint(block, x, use_reentrant=False)
-                else:
-                    x = block(x)
-            return self.head(self.norm(x))
-
-    return Decoder()

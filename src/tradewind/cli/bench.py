@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from tradewind.cli import benchchaos, benchcheckpoint, benchtelemetry, render
+from tradewind.cli import benchchaos, benchcheckpoint, benchtelemetry, benchtraining, render
 from tradewind.cli.benchspot import spot
 
 
@@ -273,4 +273,5 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
 command.add_command(benchchaos.command)
 command.add_command(benchcheckpoint.command)
 command.add_command(benchtelemetry.command)
+command.add_command(benchtraining.command)
 command.add_command(spot)

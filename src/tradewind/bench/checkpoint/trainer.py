@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind import clock
+from tradewind.bench.decoder import decoder, loss
 
 BYTES_A_WEIGHT = 12  # in 32 bits, with the two moments of AdamW
 _VOCAB = 32_000
@@ -27,7 +28,7 @@ class Trainer:
             torch.set_num_threads(1)
         width, vocab = (2048, _VOCAB) if self.cuda else (256, 1000)
         layers = max(1, round((state_bytes / BYTES_A_WEIGHT - 2 * vocab * width) / (12 * width**2)))
-        self.model = _decoder(layers, width, vocab).to(self.device)
+        self.model = decoder(layers, width, vocab).to(self.device)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=self.cuda)
         size = (8, 2048) if self.cuda else (1, 16)
         self._tokens = torch.randint(vocab, size, device=self.device)
@@ -51,10 +52,8 @@ class Trainer:
         begin = self._mark()
         before()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cuda):
-            logits = self.model(self._tokens)
-            flat = logits.flatten(0, 1).float()
-            loss = torch.nn.functional.cross_entropy(flat, self._tokens.flatten())
-        loss.backward()
+            made = loss(self.model(self._tokens), self._tokens)
+        made.backward()
         gate()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
@@ -83,33 +82,3 @@ class Trainer:
         event = torch.cuda.Event(enable_timing=True, blocking=True)
         event.record()
         return event
-
-
-def _decoder(layers: int, width: int, vocab: int) -> Any:
-    from torch import nn
-
-    head = min(128, width)
-
-    class Block(nn.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.norm1, self.norm2 = nn.RMSNorm(width), nn.RMSNorm(width)
-            self.qkv = nn.Linear(width, 3 * width, bias=False)
-            self.out = nn.Linear(width, width, bias=False)
-            self.up = nn.Linear(width, 4 * width, bias=False)
-            self.down = nn.Linear(4 * width, width, bias=False)
-
-        def forward(self, x: Any) -> Any:
-            b, s, d = x.shape
-            parts = self.qkv(self.norm1(x)).view(b, s, 3, d // head, head).permute(2, 0, 3, 1, 4)
-            mixed = nn.functional.scaled_dot_product_attention(*parts.unbind(0), is_causal=True)
-            x = x + self.out(mixed.transpose(1, 2).reshape(b, s, d))
-            return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
-
-    embed = nn.Embedding(vocab, width)
-    return nn.Sequential(
-        embed,
-        *(Block() for _ in range(layers)),
-        nn.RMSNorm(width),
-        nn.Linear(width, vocab, bias=False),
-    )

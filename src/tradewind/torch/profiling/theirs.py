@@ -22,7 +22,7 @@ from typing import Any
 from tradewind.errors import InvalidValue, NotFound, TradewindError
 
 _EXAMPLE = "write package.module:factory, for example models.gpt:small"
-_OURS = Path(__file__).parent.parent
+_OURS = Path(__file__).parents[2]
 _MESSAGE = 400  # characters of their message: PyTorch's may run to pages
 
 

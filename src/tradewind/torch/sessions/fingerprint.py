@@ -37,7 +37,7 @@ def code() -> dict[str, str]:
     folders = [Path(main).resolve().parent] if main else []
     folders.append(Path.cwd().resolve())
     apart = [Path(sysconfig.get_path(key)).resolve() for key in ("stdlib", "purelib", "platlib")]
-    apart.append(Path(__file__).resolve().parents[1])  # our own
+    apart.append(Path(__file__).resolve().parents[2])  # our own
     found: dict[str, str] = {}
     for module in list(sys.modules.values()):
         name = getattr(module, "__file__", None)

@@ -15,7 +15,7 @@ from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.order import mixed
 from tradewind.torch.sessions import buckets, powersgd
-from tradewind.torch.sessions.state import Parts, bare, clean
+from tradewind.torch.sessions.state import Parts, bare, clean, is_frozen
 from tradewind.torch.trees import loaded
 
 _RANK = 6
@@ -75,7 +75,9 @@ def _places(parts: Parts, state: dict[str, Any]) -> dict[str, Any]:
     places: dict[str, Any] = {}
     for key, module in parts.modules.items():
         for name, value in bare(module).state_dict(keep_vars=True).items():
-            if isinstance(value, torch.Tensor):
+            if isinstance(value, torch.Tensor) and (
+                state.get("frozen", True) or not is_frozen(value)
+            ):
                 places[f"{key}.{clean(name)}"] = value.detach()
     named = {name: parameter for parameter, name in parts.names.items()}
 

@@ -22,9 +22,11 @@ class Session(Training):
     """A training that goes on from its newest checkpoint, if there is one.
 
     `model`, `optimizer`, `scheduler`, `scaler` and `ema` may each be one object, a list or a table
-    of them. `extra` names more objects that have state_dict and load_state_dict. `data` is an
-    ordinary DataLoader. Checkpoints go to the run's store under `tradewind run`, else to `folder`
-    (`checkpoints`). `seed` orders and augments the data; by default it is PyTorch's.
+    of them. `extra` names more objects that have state_dict and load_state_dict. With
+    `frozen=False`, parameters that need no gradient are left out of checkpoints: the script loads
+    them itself, as the model under adapters. `data` is an ordinary DataLoader. Checkpoints go to
+    the run's store under `tradewind run`, else to `folder` (`checkpoints`). `seed` orders
+    and augments the data; by default it is PyTorch's.
 
     Saves come as often as the run says, or `every_s` seconds or `every_steps` steps; without all
     that, every ten minutes. After a notice there are `grace_s` seconds. What has changed since the

@@ -12,6 +12,7 @@ are as many ranks again.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,11 +51,13 @@ class Parts:
         scaler: Any = None,
         ema: Any = None,
         extra: Mapping[str, Any] | None = None,
+        frozen: bool = True,
         world: int = 1,
     ) -> None:
         import torch
 
         self._world = world
+        self.frozen = frozen
         self.modules: dict[str, Any] = _several(model, "model")
         self.optimizers: dict[str, Any] = _several(optimizer, "optimizer")
         others = {**_several(scheduler, "scheduler"), **_several(scaler, "scaler")}
@@ -89,12 +92,27 @@ class Parts:
                     names.setdefault(parameter, f"{key}.loose.{at}.{number}")
         return names
 
+    def facts(self) -> dict[str, str]:
+        """Of what is left out of checkpoints: a few numbers of each tensor, to know it again."""
+        import torch
+
+        if self.frozen:
+            return {}
+        digest = hashlib.sha256()
+        for parameter, name in sorted(self.names.items(), key=lambda item: item[1]):
+            if is_frozen(parameter) and not hasattr(parameter, "placements"):
+                flat = parameter.detach().view(-1)
+                some = flat[:: max(1, flat.numel() // 64)].to("cpu", torch.float64)
+                digest.update(f"{name} {tuple(parameter.shape)} {some.tolist()}".encode())
+        return {"the frozen parameters' digest": digest.hexdigest()[:16]}
+
     # -- out ---------------------------------------------------------------------------------------
 
     def captured(self, *, gradients: bool = True) -> Captured:
         tensors: dict[str, Any] = {}
         own: dict[str, Any] = {}
         rest: dict[str, Any] = {"models": {}, "optimizers": {}, "others": {}}
+        rest["frozen"] = self.frozen
         for key, module in self.modules.items():
             rest["models"][key] = self._module(key, module, tensors, own)
         for key, optimizer in self.optimizers.items():
@@ -126,6 +144,8 @@ class Parts:
             full = f"{key}.{clean(name)}"
             if not isinstance(value, torch.Tensor):
                 besides[name] = value
+            elif not self.frozen and is_frozen(value):
+                continue
             elif id(value) in parameters or hasattr(value, "placements"):
                 tensors[full] = value.detach()
             else:  # running statistics change in the next forward pass
@@ -175,6 +195,13 @@ def bare(module: Any) -> Any:
             module = module._orig_mod
         else:
             return module
+
+
+def is_frozen(value: Any) -> bool:
+    """A parameter that is not trained. Statistics are no parameters: they change."""
+    from torch.nn import Parameter
+
+    return isinstance(value, Parameter) and not value.requires_grad
 
 
 def clean(name: str) -> str:

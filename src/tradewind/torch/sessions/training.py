@@ -52,6 +52,7 @@ class Training:
         ema: Any = None,
         powersgd: Any = None,
         extra: Mapping[str, Any] | None = None,
+        frozen: bool = True,
         config: Any = None,
         folder: str | Path | None = None,
         seed: int | None = None,
@@ -74,6 +75,7 @@ class Training:
             scaler=scaler,
             ema=ema,
             extra={**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
+            frozen=frozen,
             world=around.world,
         )
         gloo = own_gloo()
@@ -105,7 +107,7 @@ class Training:
         self._stopping = self._closed = False
         self._since = 0
         facts = self._feed.facts() if self._feed is not None else {}
-        made_with = fingerprint.fingerprint(config, facts)
+        made_with = fingerprint.fingerprint(config, {**facts, **self._parts.facts()})
         self._saver = Saver(
             self._checkpoints, self._parts, self._feed, around, made_with, self._voice.warn
         )

@@ -1,0 +1,51 @@
+"""`tradewind bench training`: what a session costs a training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tradewind.cli import render
+
+
+@click.command("training")
+@click.option(
+    "--device", type=click.Choice(["cuda", "cpu"]), help="Default: a GPU if there is one."
+)
+@click.option("--steps", type=click.IntRange(10), default=100, show_default=True, help="A turn.")
+@click.option("--turns", type=click.IntRange(1), default=2, show_default=True, help="Of each loop.")
+@click.option("--save-every", type=click.IntRange(1), default=100, show_default=True, help="Steps.")
+@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    device: str | None, steps: int, turns: int, save_every: int, folder: Path, as_json: bool
+) -> None:
+    """What a session costs a training: the same loop without and with one, in turns."""
+    from tradewind import catalog
+    from tradewind.bench import gpu_steps
+    from tradewind.bench import training as bench
+    from tradewind.bench.checkpoint.measure import best_device
+
+    device = device or best_device()
+    with render.busy("training"):
+        found = bench.measure(
+            folder.absolute(), device, steps=steps, turns=turns, save_every=save_every
+        )
+    if device == "cuda":
+        known = catalog.load(account=False)
+        accelerator = known.accelerators[known.names.one(gpu_steps.device_name())]
+        found["estimated_tokens_s"] = round(bench.estimated_tokens_s(accelerator))
+    if as_json:
+        render.print_json(found)
+        return
+    click.echo(f"{found['weights']:,} weights on {found['device']}, torch {found['torch']}")
+    click.echo(f"plain loop      {found['plain_tokens_s']:>12,} tokens/s")
+    click.echo(f"with a session  {found['session_tokens_s']:>12,} tokens/s")
+    if "estimated_tokens_s" in found:
+        click.echo(f"estimate        {found['estimated_tokens_s']:>12,} tokens/s")
+    cost, limit = 100 * found["overhead"], 100 * bench.LIMIT
+    click.echo(
+        f"the session costs {cost:.2f} %, {'within' if cost <= limit else 'OVER'} {limit:g} %,"
+        f" with {render.count(found['saves'], 'checkpoint')} in {found['steps']} steps"
+    )
