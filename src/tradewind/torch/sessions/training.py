@@ -114,14 +114,17 @@ class Training:
         self._restore(made_with, strict=strict)
         self._saver.check()
         self._looked_s = clock.monotonic()
-        self._norms = Norms(self._parts.optimizers.values()) if grad_norm else None
-        self._telemetry = begun(
-            telemetry, around, self._folder, self._parts, self._teller, data, self._voice.warn
-        )
-        self.tally = self._telemetry.tally if self._telemetry is not None else Tally()
+        self._measure(telemetry, grad_norm=grad_norm, data=data)
         self._watch(grace_s)
         if self.resumed:
             self._saver.prepare()
+
+    def _measure(self, asked: bool | str | Sequence[str], *, grad_norm: bool, data: Any) -> None:
+        self._norms = Norms(self._parts.optimizers.values()) if grad_norm else None
+        self._telemetry = begun(
+            asked, self._around, self._folder, self._parts, self._teller, data, self._voice.warn
+        )
+        self.tally = self._telemetry.tally if self._telemetry is not None else Tally()
 
     def _restore(self, made_with: dict[str, Any], *, strict: bool) -> None:
         back = restoring.restore(self._checkpoints, self._parts)
