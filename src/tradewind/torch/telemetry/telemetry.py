@@ -75,6 +75,7 @@ class Telemetry:
             "workers": workers,
         }
         self._row_s = self._began_s - _ROW_S + _WRITE_S
+        self._gpu_s = self._write_s = 0.0
         self._over = threading.Event()
         self._mark()
         self._thread = threading.Thread(target=self._go, name="tradewind-telemetry", daemon=True)
@@ -91,25 +92,28 @@ class Telemetry:
 
     def _go(self) -> None:
         every_s = stacks.EVERY_S if self._stacks is not None else _MARK_S
-        mark_s = gpu_s = write_s = clock.stopwatch()
+        mark_s = 0.0
         while not self._over.wait(every_s):
-            if self._stacks is not None:
-                self._stacks.look()
-            now_s = clock.stopwatch()
-            if now_s < mark_s:
-                continue
-            mark_s = now_s + _MARK_S
-            self._mark()
-            if self._gpus is not None and now_s >= gpu_s:
-                gpu_s = now_s + _GPU_S
-                self._gpu = next(iter(self._gpus.read()), None)
-            if now_s >= write_s:
-                write_s = now_s + _WRITE_S
-                self._write()
-            self.sinks.flush()
+            with suppress(Exception):  # whatever a driver or a file system does: the next may work
+                if self._stacks is not None:
+                    self._stacks.look()
+                now_s = clock.stopwatch()
+                if now_s >= mark_s:
+                    mark_s = now_s + _MARK_S
+                    self._each_second(now_s)
         self._mark()
         self._write(over=True)
         self.sinks.close()
+
+    def _each_second(self, now_s: float) -> None:
+        self._mark()
+        if self._gpus is not None and now_s >= self._gpu_s:
+            self._gpu_s = now_s + _GPU_S
+            self._gpu = next(iter(self._gpus.read()), None)
+        if now_s >= self._write_s:
+            self._write_s = now_s + _WRITE_S
+            self._write()
+        self.sinks.flush()
 
     def _mark(self) -> None:
         tally, seen = self.tally, self._stacks
