@@ -117,7 +117,7 @@ def test_wandb_gets_rows_in_the_scripts_own_run(wandb: Any, tmp_path: Path) -> N
         sink.close()
         run.finish()
     # Its own process writes them out, a moment after the run's end.
-    found = eventually(lambda: told if len(told := history(tmp_path)) >= 7 else None)
+    found = eventually(lambda: told if len(told := history(tmp_path)) >= 7 else [])
     assert [row["tradewind/step"] for row in found if "tradewind/step" in row] == [3, 4, 5, 6, 7, 8]
     assert all(row["tradewind/loss"] == 1.0 for row in found if "tradewind/step" in row)
     assert [(row["own"], row.get("tradewind/step")) for row in found if "own" in row] == [
@@ -134,7 +134,7 @@ def test_wandb_begins_a_run_where_that_is_asked(wandb: Any, tmp_path: Path) -> N
         sink.write(rows(1, 3, 1.0))
         sink.close()
     assert wandb.run is None
-    found = eventually(lambda: told if len(told := history(tmp_path)) >= 3 else None)
+    found = eventually(lambda: told if len(told := history(tmp_path)) >= 3 else [])
     assert [row["tradewind/step"] for row in found] == [1, 2, 3]
 
 
