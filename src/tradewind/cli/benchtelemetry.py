@@ -35,8 +35,8 @@ def command(steps: int, repeat: int, as_json: bool) -> None:
                     line += f"{taken['added_us']:8.1f}{taken['added_cpu_us']:12.1f}"
                 click.echo(line)
     for title, value, limit in (
-        ("telemetry, rank 0 of 2", found["first_us"], bench.FIRST_LIMIT_US),
-        ("the worst", found["worst_us"], bench.WORST_LIMIT_US),
+        ("processors, telemetry, rank 0 of 2", found["first_us"], bench.FIRST_LIMIT_US),
+        ("  at worst", found["worst_us"], bench.WORST_LIMIT_US),
     ):
         verdict = "within" if value <= limit else "OVER"
         click.echo(f"{title:<36}{value:8.1f} µs  {verdict} {limit:g} µs")
