@@ -43,6 +43,7 @@ bench: $(READY)
 	$(BIN)/tradewind bench chaos
 	$(BIN)/tradewind bench checkpoint
 	$(BIN)/tradewind bench loader
+	$(BIN)/tradewind bench telemetry
 	$(BIN)/tradewind sim faults
 
 test-system: $(READY)

@@ -27,7 +27,9 @@ MAY = {
     "catalog": BASE | {"model"},
     "pictures": BASE | {"model", "catalog"},
     "estimate": BASE | {"model"},
-    "torch": BASE | {"model", "store"},
+    "telemetry": BASE | {"model"},
+    "gpus": BASE | {"model"},
+    "torch": BASE | {"model", "store", "telemetry", "gpus"},
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
     "spot": BASE | {"model", "policy"},
@@ -43,7 +45,7 @@ MAY = {
     "controller": BASE
     | {"model", "store", "journal", "policy", "runs", "providers"}
     | {"ledger", "budgetfile", "runs_store"},
-    "supervisor": BASE | {"model", "store", "journal", "policy"},
+    "supervisor": BASE | {"model", "store", "journal", "policy", "telemetry", "gpus"},
     "sim": BASE
     | {"model", "store", "journal", "policy", "runs", "ledger", "providers"}
     | {"controller", "supervisor"},
@@ -83,6 +85,7 @@ MAY = {
         "providers",
         "runs",
         "supervisor",
+        "telemetry",
     },
     "__main__": {"cli"},
     "__init__": {"api", "catalog", "model", "workload", "plan", "web"},
@@ -95,6 +98,8 @@ PURE = [
     "runs",
     "ledger",
     "report",
+    "telemetry/diagnose.py",
+    "telemetry/advice.py",
     "supervisor/decide.py",
     "supervisor/exits.py",
     *(

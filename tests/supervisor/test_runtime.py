@@ -338,6 +338,26 @@ def test_progress_is_reported_and_nonsense_is_not(launch: Launch) -> None:
     assert last.step == 7
 
 
+def test_what_ranks_measure_goes_with_the_heartbeat_and_not_into_the_next_try(
+    launch: Launch,
+) -> None:
+    told = (
+        "mkdir -p $TRADEWIND_TELEMETRY; cd $TRADEWIND_TELEMETRY;"
+        ' echo \'{"rank": 1, "world": 2, "step": 5, "data": 0.25}\' > 1.json;'
+        ' echo nonsense > 0.json; while ! [ -e "$OLDPWD/../go" ]; do sleep 0.05; done'
+    )
+    machine = launch(told)
+    until(lambda: (beat := machine.beat()) is not None and bool(beat.figures))
+    beat = machine.beat()
+    assert beat is not None
+    assert [(each.rank, each.step, each.data) for each in beat.figures] == [(1, 5, 0.25)]
+    (machine.folder / "go").touch()
+    machine.does("finished")
+    beat = machine.beat()
+    assert beat is not None
+    assert beat.figures == ()
+
+
 def test_the_state_on_disk_is_json_for_people_too(launch: Launch) -> None:
     machine = launch("exit 0")
     machine.does("finished")

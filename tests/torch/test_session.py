@@ -14,6 +14,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.torch.lives import Training, differ
+from tests.torch.telemetry.readers import scalars
 
 Make = Callable[[str], Training]
 
@@ -179,3 +180,28 @@ def test_ranks_that_skip_different_saves_end_together(training: Make) -> None:
     life = training("ddp").start("--kind", "ddp", "--every-steps", "1", "--steps", "25", world=2)
     life.done()
     assert life.saved()[-1] == 25
+
+
+def test_metrics_have_no_seam_after_a_kill(training: Make) -> None:
+    """Steps after the checkpoint are made again, and told once: in our file, and as TensorBoard
+    reads its own."""
+    seam = training("seam")
+    life = seam.start("--steps", "100000", "--every-steps", "10", "--step-s", "0.05")
+    metrics = seam.folder / "checkpoints" / "metrics.jsonl"
+    events = seam.folder / "checkpoints" / "tensorboard"
+
+    def told() -> list[dict[str, float]]:
+        lines = metrics.read_text().splitlines() if metrics.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("}")]
+
+    # Later than what was saved: that is what would come twice.
+    eventually(lambda: any("telemetry/step_s" in row for row in told()) and events.exists())
+    eventually(lambda: (rows := told()) and rows[-1]["step"] % 10 > 3 and life.saved())
+    life.kill()
+    last = told()[-1]["step"]
+    again = seam.start("--steps", str(int(last) + 30)).done()
+    assert 0 < again.begun() < last
+    assert [row["step"] for row in told()] == list(range(1, int(last) + 31))
+    steps = [step for step, _ in scalars(events)]
+    assert steps == sorted(set(steps))
+    assert steps[-1] == last + 30

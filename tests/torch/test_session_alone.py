@@ -303,6 +303,22 @@ def test_as_many_are_kept_as_the_workload_says(
     assert kept("as the script says", keep=1) == 1
 
 
+def test_gradients_in_memory_that_others_had_before_are_partial() -> None:
+    """Clearing gradients gives their memory back, and the next ones often get it again."""
+    from tradewind.torch.sessions.gradients import Gradients
+
+    model = torch.nn.Sequential(torch.nn.Linear(50, 50), torch.nn.Linear(50, 50))
+    optimizer = torch.optim.AdamW(model.parameters())
+    gradients = Gradients({p: name for name, p in model.named_parameters()}, {})
+    for _ in range(20):
+        model(torch.ones(8, 50)).sum().backward()
+        assert len(gradients.partial()) == 4
+        optimizer.step()
+        gradients.used(optimizer)
+        assert not gradients.any()
+        optimizer.zero_grad()
+
+
 def adapted(folder: Path, steps: int, *, base: int = 0, **more: Any) -> dict[str, Any]:
     """A frozen layer, under one that is trained."""
     torch.manual_seed(base)

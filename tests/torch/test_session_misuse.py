@@ -285,7 +285,7 @@ def test_metrics_of_a_training_that_begins_anew(tmp_path: Path) -> None:
     for _ in made.batches(max_steps=1):
         made.step(loss=3)
     made.finish()
-    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1, "loss": 3.0}\n'
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step":1,"loss":3.0}\n'
 
 
 def test_values_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tradewind.controller.loop import Troubles
 from tradewind.errors import BadFile, NotFound, TradewindError
 from tradewind.journal import Commit
 from tradewind.model import places
+from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
 from tradewind.ownfiles import home
 from tradewind.runs import fold
@@ -46,6 +47,12 @@ class Sight:
     def step(self) -> float:
         """How far it is: what its machines say, or what was recorded last."""
         return max((beat.step for beat in self.beats.values()), default=0.0) or self.state.step
+
+    @property
+    def figures(self) -> list[Figures]:
+        """What its processes measure of themselves, rank by rank, as its machines last said."""
+        told = (each for beat in self.beats.values() for each in beat.figures)
+        return sorted(told, key=lambda each: each.rank)
 
     def look(self) -> list[Commit]:
         """The commits that are new; BadFile where the journal is damaged."""

@@ -26,6 +26,7 @@ COMMANDS = {
     "ps": "The runs that are going on: where, how far, for how much.",
     "show": "One run: its legs as a timeline, its events with their reasons.",
     "report": "A page about a run, to send on: timeline, progress, loss, money.",
+    "top": "What trainings do now: speed, GPUs, and what holds them up.",
     "logs": "What a run's job has printed.",
     "stop": "Ask a run to save, stop and give its machines back.",
     "resume": "Let a run that has ended badly go on.",

@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from tradewind.cli import benchchaos, benchcheckpoint, benchloader, benchtraining, render
+from tradewind.cli import (
+    benchchaos,
+    benchcheckpoint,
+    benchloader,
+    benchtelemetry,
+    benchtraining,
+    render,
+)
 from tradewind.cli.benchspot import spot
 
 
@@ -272,6 +279,7 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
 
 command.add_command(benchchaos.command)
 command.add_command(benchcheckpoint.command)
+command.add_command(benchtelemetry.command)
 command.add_command(benchtraining.command)
 command.add_command(benchloader.command)
 command.add_command(spot)

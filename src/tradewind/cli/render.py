@@ -21,6 +21,7 @@ from tradewind.units import usd
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _PIPE_WIDTH = 240
 _MINOR = 4  # columns to keep this little are worth less than a whole name
@@ -55,28 +56,32 @@ def console(*, stderr: bool = False) -> Console:
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     """Prints rows of text (or rich Text) under headings, leaving out columns that do not fit."""
+    out = console()
+    out.print(drawn(columns, rows, out.width))
+
+
+def drawn(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int) -> Table:
     from rich.table import Table
 
-    out = console()
     widths = {}
     for i, column in enumerate(columns):
         widest = max((len(str(row[i])) for row in rows), default=0)
         if widest:
             widths[i] = max(len(column.title), widest)
-    widths = _fitting(columns, widths, out.width)
-    drawn = Table(box=None, pad_edge=False)
-    for i, width in widths.items():
-        drawn.add_column(
+    widths = _fitting(columns, widths, width)
+    made = Table(box=None, pad_edge=False)
+    for i, wide in widths.items():
+        made.add_column(
             columns[i].title,
             justify="right" if columns[i].right else "left",
-            width=width,
+            width=wide,
             no_wrap=True,
             overflow="ellipsis",
             header_style="bold",
         )
     for row in rows:
-        drawn.add_row(*(row[i] for i in widths))
-    out.print(drawn)
+        made.add_row(*(row[i] for i in widths))
+    return made
 
 
 def _fitting(columns: Sequence[Column], natural: Mapping[int, int], width: int) -> dict[int, int]:

@@ -31,6 +31,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
     from tradewind.api.follow import Sight
     from tradewind.api.legs import legs_of
     from tradewind.cli import ps, runview
+    from tradewind.telemetry.diagnose import diagnose
 
     opened = stores.open(store_url)
     run_id = runs_store.named(opened, run)
@@ -42,6 +43,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
     if as_json:
         render.print_json(
             {
+                "diagnosis": [to_builtins(each) for each in diagnose(sight.figures)],
                 "summary": ps.row(loaded, sight.step) if loaded.state.spec else None,
                 "legs": to_builtins(legs),
                 "commits": [to_builtins(commit) for commit in loaded.commits],
@@ -60,6 +62,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
 def _summary(loaded: Loaded, sight: Sight) -> None:
     from tradewind import clock
     from tradewind.cli import ps, runview
+    from tradewind.telemetry.diagnose import diagnose
     from tradewind.units import format_money
 
     state = loaded.state
@@ -76,6 +79,8 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
     if sight.beats:
         now = clock.now().timestamp()
         click.echo(f"  now      {runview.status(state, sight.beats, now)}")
+        for found in diagnose(sight.figures)[:1]:
+            render.paragraph(f"  why      {found.words}", indent=" " * 11)
 
 
 def timeline(legs: list[dict[str, Any]]) -> None:

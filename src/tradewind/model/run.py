@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.errors import InvalidValue
+from tradewind.model.figures import Figures
 
 
 class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -197,3 +198,5 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For how long a job that counts its steps has made none."""
     idle_s: float = 0.0
     """For how long it has made none, and no use of its machine either."""
+    figures: tuple[Figures, ...] = ()
+    """What the job's processes on this machine measure of themselves."""

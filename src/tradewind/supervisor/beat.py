@@ -84,6 +84,7 @@ def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
         reason=me.reason,
         stalled_s=job.stalled_s,
         idle_s=job.idle_s,
+        figures=job.figures,
     )
     me.beat += 1
     yield Replace(places.heartbeat(me.run_id, me.machine_id), _encode(beat))

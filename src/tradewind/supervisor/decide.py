@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+from tradewind.model.figures import Figures
 from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, SHUTDOWN_S, UNATTENDED_S, UNREACHABLE_S
 
 
@@ -34,6 +35,8 @@ class Job(Struct, frozen=True):
     """For how long it has made no step, where it counts them."""
     idle_s: float = 0.0
     """For how long it has made no step and used nothing."""
+    figures: tuple[Figures, ...] = ()
+    """What its processes measure of themselves: passed on, and nothing is decided by it."""
 
 
 @dataclass(slots=True)

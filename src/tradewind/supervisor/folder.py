@@ -6,6 +6,7 @@ up.json        since when the machine is up         work/          the bundle, u
 lock           held by the supervisor that lives    setup.done     the setup has been done here
 progress.json  written by the job                   save           there when the job is to save
 metrics.jsonl  appended to by the job
+telemetry/     written by each rank of the job      cadence.json   how often the job is to save
 
 After a supervisor was killed, the next one goes on from here: it does not begin a job again that
 has ended, and does not count its time from the start.
@@ -90,6 +91,7 @@ class MachineFolder:
         self.metrics = self.path / "metrics.jsonl"
         self.save = self.path / "save"
         self.cadence = self.path / "cadence.json"
+        self.telemetry = self.path / "telemetry"
         self.setup_done = self.path / "setup.done"
         self._lock: int | None = None
 

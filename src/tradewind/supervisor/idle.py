@@ -12,6 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tradewind.gpus import Gpus
+
 _LOOK_S = 15.0
 """Between two looks at what is used: counting processes is not free."""
 _GPU_PERCENT = 5
@@ -53,23 +55,13 @@ def of_machine(pids: Callable[[], list[int]]) -> Use:
 
 
 def _gpus() -> Use | None:
-    try:
-        import pynvml as nvml
-    except ImportError:
-        return None
-    try:
-        nvml.nvmlInit()
-        found = [nvml.nvmlDeviceGetHandleByIndex(n) for n in range(nvml.nvmlDeviceGetCount())]
-    except nvml.NVMLError:
-        return None
-    if not found:
+    found = Gpus.here()
+    if found is None:
         return None
 
     def use(uptime_s: float) -> bool:
-        try:
-            return any(nvml.nvmlDeviceGetUtilizationRates(gpu).gpu >= _GPU_PERCENT for gpu in found)
-        except nvml.NVMLError:
-            return True  # what cannot be seen is not called idle
+        busy = found.busy_percent()
+        return busy is None or busy >= _GPU_PERCENT  # what cannot be seen is not called idle
 
     return use
 

@@ -13,6 +13,7 @@ be called at any time, and again.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -22,11 +23,12 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, json
 
-from tradewind import journal
+from tradewind import clock, journal
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.event import LegRequested, Submitted
+from tradewind.model.figures import Figures
 from tradewind.model.run import Spec, Way
 from tradewind.model.timing import UNREACHABLE_S
 from tradewind.ownfiles import replace
@@ -42,6 +44,7 @@ from tradewind.supervisor.logs import Shippers, Spool
 from tradewind.supervisor.progress import Progress
 from tradewind.supervisor.unpack import unpack
 from tradewind.supervisor.watch import Watch
+from tradewind.telemetry import files
 
 T = TypeVar("T")
 
@@ -121,17 +124,23 @@ class Work:
         if self._thread is None:
             return Job("none", told.step, told.rate, saved)
         stalled_s, idle_s = 0.0, 0.0
+        figures: tuple[Figures, ...] = ()
         if self._part == "command":
+            figures = files.read(self._folder.telemetry, clock.epoch())
             stalled_s, idle_s = self._quiet.seen(told.step, self._watch.uptime_s())
             if self.spec is not None:
                 self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
-        return Job("running", told.step, told.rate, saved, stalled_s=stalled_s, idle_s=idle_s)
+        return Job(
+            "running", told.step, told.rate, saved, stalled_s=stalled_s, idle_s=idle_s,
+            figures=figures,
+        )  # fmt: skip
 
     def start(self, resume: str) -> None:
         """Nothing is left of an earlier try: its keeper has seen to that."""
         for path in (self._folder.save, self._folder.progress):
             with suppress(OSError):  # a disk that is read-only by now: the job will tell
                 path.unlink(missing_ok=True)
+        shutil.rmtree(self._folder.telemetry, ignore_errors=True)
         if resume:
             begun = progress.of_checkpoint(resume)
             self._progress = Progress(begun.step, max(begun.saved, self._progress.saved))
@@ -359,6 +368,7 @@ class Work:
             "TRADEWIND_SAVE": str(self._folder.save),
             "TRADEWIND_CADENCE": str(self._folder.cadence),
             "TRADEWIND_LAYOUT": _layout(self.way),
+            "TRADEWIND_TELEMETRY": str(self._folder.telemetry),
         }
 
     def _end_all(self, *parts: str) -> None:

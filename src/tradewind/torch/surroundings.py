@@ -26,6 +26,7 @@ class Surroundings(Struct, frozen=True):
     save: Path | None = None
     cadence: Path | None = None
     metrics: Path | None = None
+    telemetry: Path | None = None
 
 
 def surroundings(env: Mapping[str, str] | None = None) -> Surroundings:
@@ -53,6 +54,7 @@ def surroundings(env: Mapping[str, str] | None = None) -> Surroundings:
         save=path("SAVE"),
         cadence=path("CADENCE"),
         metrics=path("METRICS"),
+        telemetry=path("TELEMETRY"),
     )
 
 

@@ -14,7 +14,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind import clock
+
 LOOK_S = 0.25
+_ALONE_S = 0.05
+"""One rank has nobody to ask, and still something to look at, which takes longer than a clock."""
 _MOST_STEPS = 500
 
 
@@ -36,10 +40,15 @@ class Agreement:
         self._next = 1
         self._running: tuple[Any, Any] | None = None
         self._count = 0
+        self._next_s = 0.0
 
     def due(self) -> bool:
         """Counts a step. Whether this is one after which ranks look."""
         if self._group is None:
+            now_s = clock.stopwatch()
+            if now_s < self._next_s:
+                return False
+            self._next_s = now_s + _ALONE_S
             return True
         self._count += 1
         return self._count >= self._next

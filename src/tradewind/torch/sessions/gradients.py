@@ -3,6 +3,7 @@ must have. They are each rank's own, since ranks add them up only in the last ba
 
 After its step an optimizer has no more use for them. Many scripts clear them only before the next
 backward pass; such left-overs are told apart by not having been written to since, and are not kept.
+That is noted on the gradient itself: one that replaces it often gets the same memory.
 """
 
 from __future__ import annotations
@@ -16,33 +17,31 @@ _INDICES, _VALUES = " (indices)", " (values)"
 class Gradients:
     def __init__(self, names: dict[Any, str], modules: dict[str, Any]) -> None:
         self._names, self._modules = names, modules
-        self._used: dict[Any, tuple[int, int]] = {}
 
     def used(self, optimizer: Any) -> None:
         """It has made a step, of these."""
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._used[parameter] = _mark(parameter.grad)
+                grad = parameter.grad
+                if grad is not None:
+                    grad._tradewind_used = _version(grad)
 
     def partial(self) -> dict[str, Any]:
         """By parameter's name; of a DTensor what this rank holds."""
         found = {}
         for parameter, name in self._names.items():
             grad = parameter.grad
-            if grad is not None and self._used.get(parameter) != _mark(grad):
-                if grad.is_sparse:
-                    found[name + _INDICES] = grad._indices().detach()
-                    found[name + _VALUES] = grad._values().detach()
-                else:
-                    found[name] = _local(grad.detach())
+            if not _is_partial(grad):
+                continue
+            if grad.is_sparse:
+                found[name + _INDICES] = grad._indices().detach()
+                found[name + _VALUES] = grad._values().detach()
+            else:
+                found[name] = _local(grad.detach())
         return found
 
     def any(self) -> bool:
-        return any(
-            parameter.grad is not None and self._used.get(parameter) != _mark(parameter.grad)
-            for parameter in self._names
-        )
+        return any(_is_partial(parameter.grad) for parameter in self._names)
 
     def hidden(self) -> bool:
         """Whether fully_shard keeps some unsharded, between backward passes that do not
@@ -91,7 +90,12 @@ def _local(tensor: Any) -> Any:
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor
 
 
-def _mark(grad: Any) -> tuple[int, int]:
-    """Changes when it is written to, or is another one."""
-    held = _local(grad)
-    return (held._values() if held.is_sparse else held).data_ptr(), held._version
+def _is_partial(grad: Any) -> bool:
+    return grad is not None and getattr(grad, "_tradewind_used", None) != _version(grad)
+
+
+def _version(grad: Any) -> int:
+    """Goes up when it is written to."""
+    local = getattr(grad, "_local_tensor", None)
+    version: int = grad._version if local is None else local._version
+    return version

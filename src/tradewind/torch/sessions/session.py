@@ -12,6 +12,7 @@ from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.sessions.training import Training
+from tradewind.torch.telemetry.tally import now_s
 
 _UNSTEPPED = 1000
 
@@ -29,7 +30,11 @@ class Session(Training):
     Saves come as often as the run says, or `every_s` seconds or `every_steps` steps; without all
     that, every ten minutes. A bucket is sent `upload_rate` bytes a second at most, by each rank,
     but after a notice as much as it takes: then there are `grace_s` seconds. What has changed since
-    the checkpoint, of the code, `config` or the data, is said; with `strict` it is an error."""
+    the checkpoint, of the code, `config` or the data, is said; with `strict` it is an error.
+
+    `telemetry` names who is told metrics besides the folder's files: `wandb`, `mlflow`. Those that
+    the script itself has begun a run with are told anyway. False: no telemetry at all. `grad_norm`
+    measures the norm of all gradients before each optimizer step."""
 
     _iterating = False
     _unstepped = 0
@@ -63,16 +68,19 @@ class Session(Training):
         feed, this_epoch = self._feed, self._this_epoch
         whole = max_steps is not None or epochs is not None
         last_epoch = self._last_epoch if not whole else None if epochs is None else epochs - 1
+        waited = self.tally.waited
         self._iterating = True
         try:
             if max_steps is None or self.step_number < max_steps:
                 feed.open(last_epoch)
                 self.settle()
             while max_steps is None or self.step_number < max_steps:
+                from_s = now_s()
                 try:
                     batch = feed.next(None if whole else this_epoch)
                 except StopIteration:
                     break
+                waited(from_s, batch)
                 self._unstepped += 1
                 if whole:
                     self._this_epoch = feed.epoch
@@ -104,7 +112,8 @@ class Session(Training):
 
     def step(self, **values: Any) -> None:
         """A step is made; on every rank, as often. Values are kept as metrics of rank 0: tensors
-        stay where they are, and nothing waits for them."""
+        stay where they are, and nothing waits for them. `tokens` is how many of them this step had
+        on this rank, where that cannot be seen in its batch."""
         self._unstepped = 0
         self.made(values)
         if not self._iterating:

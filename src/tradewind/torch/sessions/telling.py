@@ -1,13 +1,14 @@
 """What a training tells: its progress to the supervisor, its metrics to a file, and in a run those
 to the supervisor too, with the checkpoints that it has taken.
 
-Nothing here makes the device wait. Values stay the tensors they are until another thread reads
-them, some steps later; it also writes the files.
+Nothing here makes the device wait. Values of a GPU stay the tensors they are until another thread
+reads them, some steps later; it also writes the files. What it does for a step costs the training
+too, as only one thread at a time runs Python: a number that is there already is read at once, and
+rows are encoded together.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import threading
@@ -17,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, json
+
 from tradewind import clock
 
 if TYPE_CHECKING:
@@ -25,6 +28,11 @@ if TYPE_CHECKING:
 _RATE_S = 20.0
 _TELL_S = 1.0
 _KEPT = 1000
+_OF_ALL = ("loss", "grad_norm")
+"""What telemetry wants to know of every rank."""
+
+Row = dict[str, float]
+_encoder = json.Encoder()
 
 
 class Teller:
@@ -36,35 +44,44 @@ class Teller:
         self, progress: Path | None, metrics: Path | None, sent: Path | None = None
     ) -> None:
         self._progress, self._metrics, self._sent = progress, metrics, sent
-        self._lock = threading.Lock()
-        self._waiting: list[tuple[int, dict[str, Any]]] = []
-        self.rows: deque[dict[str, float]] = deque(maxlen=_KEPT)
+        self._waiting: deque[tuple[int, dict[str, Any]]] = deque()
+        self.rows: deque[Row] = deque(maxlen=_KEPT)
         """The newest, read."""
         self.step, self.saved = 0, 0
+        self.newest: dict[str, Any] = {}
+        """What was told of the last step, not read yet."""
+        self.more: Callable[[], Row] = dict
+        """What else goes into the newest row, now and then."""
+        self.pass_on: Callable[[list[Row]], None] = lambda rows: None
         self._past: deque[tuple[float, int]] = deque()
         self._told: tuple[int, int] | None = None
         self._told_at = -math.inf
-        self._kept: list[dict[str, float]] = []
+        self._written = 0
+        self._telling = threading.Lock()
+        self._kept: deque[Row] = deque()
         if sent is not None:
             _end_line(sent)
 
     def resumed(self, step: int) -> None:
         """Steps after it are made again: what was told of them goes."""
-        self.step = self.saved = step
+        self.step = self.saved = self._written = step
         if self._metrics is None or not self._metrics.exists():
             return
         kept = []
         with suppress(OSError):  # checkpoints are what matters, and they say so themselves
-            for line in self._metrics.read_text(errors="replace").splitlines():
+            for line in self._metrics.read_bytes().splitlines():
                 with suppress(ValueError, KeyError, TypeError):
-                    if json.loads(line)["step"] <= step:
-                        kept.append(line + "\n")
-            _replace(self._metrics, "".join(kept))
+                    if _steps.decode(line).step <= step:
+                        kept.append(line + b"\n")
+            _replace(self._metrics, b"".join(kept))
 
     def made(self, step: int, values: dict[str, Any]) -> None:
         self.step = step
         if values:
-            with self._lock:
+            if self._metrics is None:
+                values = {name: values[name] for name in _OF_ALL if name in values}
+            self.newest = values = held(values)
+            if self._metrics is not None:
                 self._waiting.append((step, values))
 
     def keep(self, saved: Saved, ranks: int) -> None:
@@ -75,8 +92,7 @@ class Teller:
         row = {"checkpoint": saved.step, "took_s": round(saved.total_s, 3)}
         if ranks == 1:  # of the others' parts it does not know
             row["bytes"] = saved.bytes
-        with self._lock:
-            self._kept.append(row)
+        self._kept.append(row)
 
     def rate(self) -> float | None:
         """Steps a second, of late."""
@@ -87,7 +103,11 @@ class Teller:
         return made if made > 0 else None
 
     def tell(self, *, now: bool = False) -> None:
-        """By another thread, a few times a second."""
+        """By another thread, a few times a second; at the end by the main one."""
+        with self._telling:
+            self._tell(now=now)
+
+    def _tell(self, *, now: bool) -> None:
         at_s = clock.monotonic()
         if not now and at_s - self._told_at < _TELL_S:
             return
@@ -99,31 +119,35 @@ class Teller:
         if self._progress is not None and self._told != (self.step, self.saved):
             told = {"step": self.step, "saved": self.saved, "rate": self.rate()}
             with suppress(OSError):  # a full disk: the next word may get through
-                _replace(self._progress, json.dumps(told))
+                _replace(self._progress, json.encode(told))
                 self._told = (self.step, self.saved)
 
     def _write_metrics(self) -> None:
-        with self._lock:
-            waiting, self._waiting = self._waiting, []
-            kept, self._kept = self._kept, []
-        try:
-            rows = _read(waiting)
-        except Exception:  # something among them cannot be read: then each for itself
-            rows = [row for each in waiting for row in _readable(each)]
-        self.rows.extend(rows)
-        if rows and self._metrics is not None:
+        rows = _all_read([self._waiting.popleft() for _ in range(len(self._waiting))])
+        if self._metrics is None:
+            return
+        more = self.more()
+        if more and rows:
+            rows[-1].update(more)
+        elif more and self.step > self._written:  # one row for each step, and never two
+            rows = [{"step": self.step, **more}]
+        if rows:
+            self._written = int(rows[-1]["step"])
+            self.rows.extend(rows)
+            self.pass_on(rows)
             with suppress(OSError):
                 self._metrics.parent.mkdir(parents=True, exist_ok=True)
                 _append(self._metrics, rows)
+        kept = [self._kept.popleft() for _ in range(len(self._kept))]
         if (rows or kept) and self._sent is not None:
             at_s = round(clock.now().timestamp(), 3)
             with suppress(OSError):
                 _append(self._sent, [{**row, "at_s": at_s} for row in [*rows, *kept]])
 
 
-def _append(path: Path, rows: list[dict[str, float]]) -> None:
-    with path.open("a") as stream:
-        stream.write("".join(json.dumps(row) + "\n" for row in rows))
+def _append(path: Path, rows: list[Row]) -> None:
+    with path.open("ab") as stream:
+        stream.write(_encoder.encode_lines(rows))
 
 
 def _end_line(path: Path) -> None:
@@ -134,51 +158,72 @@ def _end_line(path: Path) -> None:
             stream.write(b"" if stream.read(1) == b"\n" else b"\n")
 
 
+class _Step(Struct):
+    step: float
+
+
+_steps = json.Decoder(_Step)
+
+
 def held(values: dict[str, Any]) -> dict[str, Any]:
-    """Values as they are now. What was computed stays as it is; a tensor that others may add to is
-    copied, on its device."""
+    """Values as they are now. What is in the computer's memory is read; what is on a device stays
+    as it is, and is copied there if others may add to it."""
     made = {}
     for name, value in values.items():
         if hasattr(value, "detach"):
-            value = value.detach().clone() if value.grad_fn is None else value.detach()
+            if value.is_cpu and value.numel() == 1 and not hasattr(value, "_local_tensor"):
+                value = value.item()
+            elif value.grad_fn is None:
+                value = value.detach().clone()
+            else:
+                value = value.detach()
         made[name] = value
     return made
 
 
-def _readable(one: tuple[int, dict[str, Any]]) -> list[dict[str, float]]:
-    step, values = one
-    row: dict[str, float] = {"step": step}
+def _all_read(waiting: list[tuple[int, dict[str, Any]]]) -> list[Row]:
+    try:
+        return _read(waiting)
+    except Exception:  # something among them cannot be read: then each for itself
+        return [_readable(step, values) for step, values in waiting]
+
+
+def _readable(step: int, values: dict[str, Any]) -> Row:
+    row: Row = {"step": step}
     for name, value in values.items():
         with suppress(Exception):
             row |= _read([(step, {name: value})])[0]
-    return [row]
+    return row
 
 
-def _read(waiting: list[tuple[int, dict[str, Any]]]) -> list[dict[str, float]]:
-    """All tensors in one copy from the device."""
+def _read(waiting: list[tuple[int, dict[str, Any]]]) -> list[Row]:
+    """All tensors of a kind in one copy from the device."""
     import torch
 
-    rows: list[dict[str, float]] = [{"step": step} for step, _ in waiting]
+    rows: list[Row] = [{"step": step} for step, _ in waiting]
     apart: dict[Any, list[tuple[int, str, Any]]] = {}
     for number, (_, values) in enumerate(waiting):
         for name, value in values.items():
-            if hasattr(value, "numel"):
+            if type(value) is float:
+                rows[number][name] = value
+            elif hasattr(value, "numel"):
                 if value.numel() == 1:
-                    apart.setdefault(value.device, []).append((number, name, value))
+                    kind = (value.device, value.dtype, value.ndim)
+                    apart.setdefault(kind, []).append((number, name, value))
             else:
                 with suppress(TypeError, ValueError, OverflowError):
                     rows[number][name] = float(value)
     for found in apart.values():
-        read = torch.stack([value.reshape(()).double() for *_, value in found]).tolist()
+        read = torch.stack([value for *_, value in found]).flatten().tolist()
         for (number, name, _), value in zip(found, read, strict=True):
-            rows[number][name] = value
+            rows[number][name] = float(value)
     return rows
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     """Whole or not at all. Not made durable: it is of use to those who live now."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    beside.write_text(text)
+    beside.write_bytes(data)
     beside.replace(path)
 
 

@@ -9,7 +9,7 @@ is taken, or the process ends because its machine goes. Random numbers are put b
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,13 +26,16 @@ from tradewind.torch.sessions.due import Due
 from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
 from tradewind.torch.sessions.saving import Saver
 from tradewind.torch.sessions.state import Parts
-from tradewind.torch.sessions.telling import Background, Teller, held
+from tradewind.torch.sessions.telling import Background, Teller
 from tradewind.torch.sessions.words import Voice
 from tradewind.torch.surroundings import Cadence, surroundings
+from tradewind.torch.telemetry.beginning import begun
+from tradewind.torch.telemetry.norms import Norms
+from tradewind.torch.telemetry.tally import Tally
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""
-_LAST_S, _CRASH_S, _END_S = 1800.0, 5.0, 2.0
+_LAST_S, _CRASH_S, _END_S, _LAST_WORDS_S = 1800.0, 5.0, 2.0, 30.0
 _FOLDER = "checkpoints"
 _KEEP = 2
 _WARM = 2  # steps after which optimizers have their state
@@ -62,6 +65,8 @@ class Training:
         grace_s: float = GRACE_S,
         upload_rate: float | None = None,
         strict: bool = False,
+        telemetry: bool | str | Sequence[str] = True,
+        grad_norm: bool = False,
     ) -> None:
         from tradewind.torch.checkpoint import Checkpoints, Place, own_group
 
@@ -125,6 +130,7 @@ class Training:
         self._claim = Claim(self._folder) if run is None and first else None
         self._go_on(made_with, strict=strict)
         self._looked_s = clock.monotonic()
+        self._measure(telemetry, grad_norm=grad_norm, data=data)
         self._watch(grace_s)
         if self.resumed:
             self._saver.prepare()
@@ -140,6 +146,13 @@ class Training:
     def _unclaim(self) -> None:
         if self._claim is not None:
             self._claim.release()
+
+    def _measure(self, asked: bool | str | Sequence[str], *, grad_norm: bool, data: Any) -> None:
+        self._norms = Norms(self._parts.optimizers.values()) if grad_norm else None
+        self._telemetry = begun(
+            asked, self._around, self._folder, self._parts, self._teller, data, self._voice.warn
+        )
+        self.tally = self._telemetry.tally if self._telemetry is not None else Tally()
 
     def _restore(self, made_with: dict[str, Any], *, strict: bool) -> None:
         back = restoring.restore(self._checkpoints, self._parts)
@@ -173,7 +186,7 @@ class Training:
 
     def _watch(self, grace_s: float) -> None:
         for optimizer in self._parts.optimizers.values():
-            optimizer.register_step_pre_hook(lambda *_: self._checkpoints.gate())
+            optimizer.register_step_pre_hook(self._gate)
             optimizer.register_step_post_hook(
                 lambda optimizer, *_: self._parts.gradients.used(optimizer)
             )
@@ -181,6 +194,14 @@ class Training:
         self._notice.install()
         self._background = Background(self._notice.look, self._cadence.read, self._teller.tell)
         atexit.register(self.close)
+
+    def _gate(self, *_: Any) -> None:
+        if self._checkpoints.saving():
+            from_s = clock.stopwatch()
+            self._checkpoints.gate()
+            self.tally.saved(from_s)
+        else:
+            self._checkpoints.gate()
 
     # -- what whoever runs the loop says -----------------------------------------------------------
 
@@ -193,8 +214,10 @@ class Training:
     def made(self, values: dict[str, Any]) -> None:
         """A step is made; on every rank, as often."""
         self.step_number += 1
-        first = self._around.rank == 0
-        self._teller.made(self.step_number, held(values) if first and values else {})
+        self.tally.made(values.get("tokens"))
+        if self._norms is not None and "grad_norm" not in values:
+            values = {**values, **self._norms.newest()}
+        self._teller.made(self.step_number, values)
         self._since += 1
         if self.step_number == _WARM and not self.resumed:
             self._saver.prepare()
@@ -212,10 +235,12 @@ class Training:
         if self._stopping:
             self._leave()
         if self._due.now(self._parts.gradients):
+            from_s = clock.stopwatch()
             if self._saver.save(self.step_number, self._seed):
                 self._cadence.saved()
             else:
                 self._cadence.refused()
+            self.tally.saved(from_s)
 
     def _look(self) -> None:
         now_s = clock.monotonic()
@@ -229,6 +254,8 @@ class Training:
                 notice.told(heard.left_s)
                 self._stopping = True
         self._poll()
+        if self._telemetry is not None:
+            self._telemetry.look(now_s)
 
     def _poll(self) -> None:
         saved = self._checkpoints.poll()
@@ -250,7 +277,7 @@ class Training:
         self._told_saved()
         saved = self._teller.saved
         self._voice.say(f"ends after step {self.step_number}; step {saved} is saved")
-        self._end()
+        self._end(_SPARE_S / 2)
         raise SystemExit(EXIT_CODE)
 
     def save_last(self) -> None:
@@ -283,9 +310,9 @@ class Training:
         if not self._closed:
             self.save_last()
             self._checkpoints.close()
-            self.close()
+            self.close(_LAST_WORDS_S)
 
-    def close(self) -> None:
+    def close(self, words_s: float = _CRASH_S) -> None:
         """Lets go of everything; what is being saved has a moment to get done. A process that
         crashed must not wait for ranks that wait for it."""
         if self._closed:
@@ -293,11 +320,14 @@ class Training:
         self._checkpoints.finish(_CRASH_S)
         self._checkpoints.tidy(_CRASH_S)
         self._told_saved()
-        self._end()
+        self._end(words_s)
         self._notice.remove()
 
-    def _end(self) -> None:
+    def _end(self, words_s: float) -> None:
+        """`words_s` is for those who keep metrics, and may be slow to take the last."""
         self._closed = True
+        if self._telemetry is not None:
+            self._telemetry.close(words_s)
         self._background.close()
         self._agreement.close()
         self._checkpoints.let_go(_END_S)

@@ -1,0 +1,1 @@
+"""What a training measures of itself while it runs, and where that goes."""
