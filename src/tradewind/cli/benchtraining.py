@@ -16,7 +16,14 @@ from tradewind.cli import render
 @click.option("--steps", type=click.IntRange(10), default=100, show_default=True, help="A turn.")
 @click.option("--turns", type=click.IntRange(1), default=2, show_default=True, help="Of each loop.")
 @click.option("--save-every", type=click.IntRange(1), default=100, show_default=True, help="Steps.")
-@click.option("--dir", "folder", type=click.Path(file_okay=False, path_type=Path), default=Path())
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="FOLDER",
+    help="For checkpoints. Default: here.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     device: str | None, steps: int, turns: int, save_every: int, folder: Path, as_json: bool
