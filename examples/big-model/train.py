@@ -87,9 +87,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--vocab", type=int, default=256)
     parser.add_argument("--data", type=Path, help="a file of tokens, made by tw.write_tokens")
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument(
-        "--batch", type=int, default=32, help="of all processes together"
-    )
+    parser.add_argument("--batch", type=int, default=32, help="of all processes together")
     parser.add_argument("--rate", type=float, default=2e-3)
     return parser.parse_args()
 

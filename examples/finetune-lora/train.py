@@ -29,8 +29,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 import tradewind.torch as tw
 
 HERE = Path(__file__).parent
-UNSEEN = 8
-"""Every so many-th question is kept for the end."""
+ASKED = ("{}", "Please: {}", "I have a question. {}", "{} In short.", "Quickly: {}")
+UNSEEN = "Do you know this? {}"
+"""How people ask, and how somebody asks whom it has not heard before."""
 
 
 class Bytes:
@@ -46,17 +47,20 @@ class Bytes:
 
 
 class Answers(Dataset[Any]):
-    """Questions with their answers. Only the answers are learned."""
+    """Questions with their answers, asked in one of several ways. Only the answers are learned."""
 
-    def __init__(self, pairs: list[dict[str, str]], tokenizer: Any, length: int) -> None:
-        self.pairs, self.tokenizer, self.length = pairs, tokenizer, length
+    def __init__(
+        self, pairs: list[dict[str, str]], ways: tuple[str, ...], tokenizer: Any, length: int
+    ) -> None:
+        self.pairs, self.ways, self.tokenizer, self.length = pairs, ways, tokenizer, length
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
         pair, end = self.pairs[index], self.tokenizer.eos_token_id
-        asked = self.tokenizer.encode(question(pair["question"]))
+        way = self.ways[int(torch.randint(len(self.ways), ()))]
+        asked = self.tokenizer.encode(question(way.format(pair["question"])))
         answer = [*self.tokenizer.encode(pair["answer"]), end]
         room = self.length
         tokens = (asked + answer)[:room]
@@ -78,7 +82,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--base", default=str(HERE / "base"), help="a folder, or a name on the Hub")
     parser.add_argument("--data", type=Path, default=HERE / "answers.jsonl")
     parser.add_argument("--rank", type=int, default=8, help="of the adapters")
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=8, help="of all processes together")
     parser.add_argument("--length", type=int, default=192, help="tokens of a question and answer")
     parser.add_argument("--rate", type=float, default=4e-3)
@@ -107,10 +111,9 @@ def main() -> None:
     model: nn.Module = DistributedDataParallel(adapted) if ranks > 1 else adapted
 
     pairs = [json.loads(line) for line in given.data.read_text().splitlines()]
-    learned = [pair for number, pair in enumerate(pairs) if number % UNSEEN]
-    unseen = Answers(pairs[::UNSEEN], tokenizer, given.length)
+    unseen = Answers(pairs[::4], (UNSEEN,), tokenizer, given.length)
     loader = DataLoader(
-        Answers(learned, tokenizer, given.length),
+        Answers(pairs, ASKED, tokenizer, given.length),
         batch_size=given.batch // ranks,
         shuffle=True,
         drop_last=True,
@@ -130,7 +133,7 @@ def main() -> None:
         print(f"{sum(p.numel() for p in trained):,} of", end=" ")
         print(f"{sum(p.numel() for p in model.parameters()):,} parameters are trained")
         print(
-            f"before: loss {loss_on(adapted, unseen, device):.3f} on unseen questions", flush=True
+            f"before: loss {loss_on(adapted, unseen, device):.3f}, asked in new words", flush=True
         )
     for batch in session.batches(max_steps=given.steps):
         loss = model(**{name: each.to(device) for name, each in batch.items()}).loss
@@ -143,8 +146,8 @@ def main() -> None:
         if first and session.step_number % 50 == 0:
             print(f"step {session.step_number}  loss {loss.item():.3f}", flush=True)
     if first:
-        print(f"after: loss {loss_on(adapted, unseen, device):.3f} on unseen questions")
-        finish(adapted, tokenizer, learned[0]["question"])
+        print(f"after: loss {loss_on(adapted, unseen, device):.3f}, asked in new words")
+        finish(adapted, tokenizer, [UNSEEN.format(pair["question"]) for pair in pairs[::11]])
     session.finish()
     if ranks > 1:
         dist.destroy_process_group()
@@ -152,24 +155,25 @@ def main() -> None:
 
 @torch.no_grad()
 def loss_on(model: Any, pairs: Answers, device: torch.device) -> float:
-    """The same whenever it is asked: it draws no random numbers."""
+    """The training's random numbers are as if this had not been asked."""
     model.eval()
-    losses = [
-        model(**{name: each[None].to(device) for name, each in pairs[number].items()}).loss.item()
-        for number in range(len(pairs))
-    ]
+    with torch.random.fork_rng():
+        losses = [
+            model(**{name: each[None].to(device) for name, each in pairs[n].items()}).loss.item()
+            for n in range(len(pairs))
+        ]
     model.train()
     return sum(losses) / len(losses)
 
 
-def finish(model: Any, tokenizer: Any, asked: str) -> None:
+def finish(model: Any, tokenizer: Any, questions: list[str]) -> None:
     """What there is to take away: the adapters, which are small."""
     model.eval()
-    text = question(asked)
-    tokens = torch.tensor([tokenizer.encode(text)], device=model.device)
-    with torch.no_grad():
-        said = model.generate(input_ids=tokens, max_new_tokens=120, do_sample=False)
-    print(f"{text}{tokenizer.decode(said[0, tokens.shape[1] :].tolist())}")
+    for asked in questions:
+        tokens = torch.tensor([tokenizer.encode(question(asked))], device=model.device)
+        with torch.no_grad():
+            said = model.generate(input_ids=tokens, max_new_tokens=80, do_sample=False)
+        print(f"{asked} {tokenizer.decode(said[0, tokens.shape[1] :].tolist())}")
     model.save_pretrained("adapters")
     trained = (p for p in model.parameters() if p.requires_grad)
     numbers = b"".join(each.detach().float().cpu().numpy().tobytes() for each in trained)

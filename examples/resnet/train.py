@@ -152,6 +152,7 @@ def resnet(depth: int, classes: int) -> nn.Sequential:
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, help="a folder with train/ and val/ in it")
+    parser.add_argument("--pictures", type=int, default=6000, help="to draw, without --data")
     parser.add_argument("--depth", type=int, choices=sorted(DEPTHS), default=8)
     parser.add_argument("--size", type=int, default=24, help="of a picture's side")
     parser.add_argument("--epochs", type=int, default=6)
@@ -175,7 +176,7 @@ def main() -> None:
         learned: Any = Pictures(given.data / "train", given.size)
         kept: Any = Pictures(given.data / "val", given.size, augment=False)
     else:
-        learned = Shapes(6000, given.size)
+        learned = Shapes(given.pictures, given.size)
         kept = Shapes(600, given.size, first=1_000_000, augment=False)
     net = resnet(given.depth, len(learned.classes)).to(device)
     model: nn.Module = DistributedDataParallel(net) if ranks > 1 else net

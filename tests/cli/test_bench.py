@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tradewind.bench import recovery, recovery_kills
-from tradewind.cli import benchloader
+from tradewind.cli.bench import loader as benchloader
 
 
 def test_startup(cli: Cli) -> None:

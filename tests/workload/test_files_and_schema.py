@@ -32,11 +32,14 @@ def test_every_example_is_right(path: Path) -> None:
 
 def test_there_are_the_examples_that_were_meant() -> None:
     assert [path.parent.name for path in EXAMPLES] == [
+        "big-model",
         "continue-70b-eu",
+        "finetune-lora",
         "frameworks",
         "lora-8b-overnight",
         "own-4090s",
         "pretrain-1.3b",
+        "resnet",
         "resnet50-imagenet",
         "tiny-gpt",
     ]

@@ -10,7 +10,7 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
-from tradewind.cli.benchspot import listed
+from tradewind.cli.bench.spot import listed
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.units import format_money
 

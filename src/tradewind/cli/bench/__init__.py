@@ -8,15 +8,9 @@ from typing import Any
 
 import click
 
-from tradewind.cli import (
-    benchchaos,
-    benchcheckpoint,
-    benchloader,
-    benchtelemetry,
-    benchtraining,
-    render,
-)
-from tradewind.cli.benchspot import spot
+from tradewind.cli import render
+from tradewind.cli.bench import chaos, checkpoint, loader, telemetry, training
+from tradewind.cli.bench.spot import spot
 
 
 @click.group("bench")
@@ -277,9 +271,6 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
         click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))
 
 
-command.add_command(benchchaos.command)
-command.add_command(benchcheckpoint.command)
-command.add_command(benchtelemetry.command)
-command.add_command(benchtraining.command)
-command.add_command(benchloader.command)
+for each in (chaos, checkpoint, loader, telemetry, training):
+    command.add_command(each.command)
 command.add_command(spot)
