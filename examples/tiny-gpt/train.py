@@ -78,7 +78,7 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def write(self, begin: str, length: int) -> str:
-        text = torch.tensor([list(begin.encode())])
+        text = torch.tensor([list(begin.encode())], device=self.head.weight.device)
         for _ in range(length):
             chances = (self(text[:, -WINDOW:])[:, -1] / 0.7).softmax(-1)
             text = torch.cat([text, torch.multinomial(chances, 1)], 1)
@@ -86,7 +86,8 @@ class GPT(nn.Module):
 
 
 def loss_of(model: nn.Module, batch: Any) -> torch.Tensor:
-    read, wanted = batch
+    device = next(model.parameters()).device
+    read, wanted = (each.to(device, non_blocking=True) for each in batch)
     return functional.cross_entropy(model(read).flatten(0, 1), wanted.flatten())
 
 
@@ -96,16 +97,20 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=16, help="of all processes together")
     parser.add_argument("--workers", type=int, default=0)
     given = parser.parse_args()
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    ranks, local = int(os.environ.get("WORLD_SIZE", "1")), int(os.environ.get("LOCAL_RANK", "0"))
+    device = torch.device("cuda", local) if torch.cuda.is_available() else torch.device("cpu")
     if ranks > 1:
-        dist.init_process_group("gloo")
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     first = ranks == 1 or dist.get_rank() == 0
 
     torch.set_num_threads(1)  # a process for each core is faster, and sums come out the same
+    if device.type == "cuda":  # there they do only if they are asked to
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True)
     torch.manual_seed(1)
     text = (HERE / "text.txt").read_bytes()
     learned, kept = text[: len(text) * 19 // 20], text[len(text) * 19 // 20 :]
-    gpt = GPT()
+    gpt = GPT().to(device)
     model: nn.Module = DistributedDataParallel(gpt) if ranks > 1 else gpt
     loader = DataLoader(
         Windows(learned),
@@ -149,7 +154,7 @@ def finish(gpt: GPT, kept: bytes) -> None:
     print(f"loss on text it has not seen: {sum(unseen) / len(unseen):.3f}")
     torch.manual_seed(7)
     print(gpt.write("A machine that is taken ", 300))
-    numbers = b"".join(tensor.numpy().tobytes() for tensor in gpt.state_dict().values())
+    numbers = b"".join(tensor.cpu().numpy().tobytes() for tensor in gpt.state_dict().values())
     print("weights", hashlib.sha256(numbers).hexdigest()[:16], flush=True)
 
 
