@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.torch.lives import Life, Nursery, Training, differ
 from tradewind.errors import MissingExtra
+from tradewind.telemetry import files as telemetry
 
 MODULES = {name: f"tests.torch.frameworks.{name}" for name in ("hf", "lightning", "accelerated")}
 
@@ -108,6 +110,8 @@ def test_metrics_and_the_words_of_a_supervisor(nursery: Nursery, tmp_path: Path)
         rows = [json.loads(line) for line in lines]
         assert any(metric in row for row in rows)
         assert {row["step"] for row in rows if "loss" in row} == set(range(1, life.step() + 1))
+        (told,) = telemetry.read(training.folder / "checkpoints" / "telemetry", time.time())
+        assert told.data is not None  # how long it waited for batches
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

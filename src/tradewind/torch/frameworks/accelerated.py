@@ -37,7 +37,7 @@ def accelerate(
     """Makes a training by Accelerate resumable: give what `accelerator.prepare` gave, and iterate
     what comes back in the loader's place. `model`, `optimizer` and `scheduler` may be lists. What
     is registered for checkpointing is kept too. Other options are those of `tw.session`: folder
-    (`checkpoints`), seed, every_s, every_steps, keep, grace_s, strict."""
+    (`checkpoints`), seed, every_s, every_steps and the like (`driven.OPTIONS`)."""
     needed("accelerate", pip="accelerate")
     _check(accelerator, model, loader)
     return Accelerated(

@@ -16,8 +16,21 @@ from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.sessions.training import Training
 from tradewind.torch.surroundings import surroundings
+from tradewind.torch.telemetry.tally import now_s
 
-OPTIONS = ("folder", "seed", "every_s", "every_steps", "keep", "grace_s", "strict", "frozen")
+OPTIONS = (
+    "folder",
+    "seed",
+    "every_s",
+    "every_steps",
+    "keep",
+    "grace_s",
+    "upload_rate",
+    "strict",
+    "frozen",
+    "telemetry",
+    "grad_norm",
+)
 """Of a session, and of each framework's line."""
 
 
@@ -103,12 +116,14 @@ class Driven(Training):
             self.between()
         self._feed.open(None)
         self.settle()
+        from_s = now_s()
         try:
             batch = self._feed.next(self.position.epoch)
         except StopIteration:
             self._inside = False
             self.position.epoch, self.position.batches = self.position.epoch + 1, 0
             raise
+        self.tally.waited(from_s, batch)
         self.position.batches += 1
         return batch
 

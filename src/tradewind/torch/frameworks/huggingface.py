@@ -26,7 +26,7 @@ _LACKS = "this version of transformers has no {}, which is needed to go on"
 
 def hf(trainer: Any, **options: Any) -> Any:
     """Makes a Trainer resumable, and gives it back. Options are those of `tw.session`: folder
-    (`tradewind` in the output folder), seed, every_s, every_steps, keep, grace_s, strict."""
+    (`tradewind` in the output folder), seed, every_s and the like: `driven.OPTIONS`."""
     transformers = needed("transformers", pip="'transformers[torch]'")
     if not isinstance(trainer, transformers.Trainer):
         raise InvalidValue(

@@ -27,7 +27,7 @@ _DROPPED = ("hparams_name", "hyper_parameters", "hparams_type", "datamodule_")
 
 def LightningCallback(**options: Any) -> Any:  # noqa: N802 -- a class, of the library that is there
     """The callback. Options are those of `tw.session`: folder (`tradewind` in the trainer's
-    default_root_dir), seed, every_s, every_steps, keep, grace_s, strict."""
+    default_root_dir), seed, every_s, every_steps and the like (`driven.OPTIONS`)."""
     names = ("lightning.pytorch", "pytorch_lightning")
     known = [name for name in names if name in sys.modules]
     library = needed(*(known or names), pip="lightning")
