@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+SHOWN := $(VENV)/.shown
 
 .PHONY: help demo test check bench test-system format clean
 
@@ -13,15 +14,24 @@ help:
 	@echo 'make bench        run every measured claim'
 	@echo 'make test-system  run the tests that need system packages (installs them)'
 
-# Rebuilt whenever what is installed could differ.
-$(READY): pyproject.toml constraints.txt
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Tradewind needs Python 3.11 or newer; '$(PYTHON)' is older. hint: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
 	@touch $@
+endef
 
-demo: $(READY)
+# Rebuilt whenever what is installed could differ.
+$(READY): pyproject.toml constraints.txt
+	$(call install,dev)
+	@touch $(SHOWN)
+
+# The demo needs a small part of what the tests do.
+$(SHOWN): pyproject.toml constraints.txt
+	$(call install,plot)
+
+demo: $(SHOWN)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
 
 test: $(READY)
