@@ -113,8 +113,8 @@ def test_names_with_html_in_them_stay_names() -> None:
 def test_odd_characters_do_not_spoil_it(odd: str) -> None:
     report = replace(hostile(), name=odd, user=odd, words=f"failed: {odd}")
     text = render(report)
-    text.encode("utf-8")
-    Page(text)
+    assert text.encode("utf-8")
+    assert Page(text).text
 
 
 def test_charts_hold_their_data() -> None:

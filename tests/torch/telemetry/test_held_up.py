@@ -94,6 +94,7 @@ def test_large_gradients_of_a_small_computation(held_up: Begun) -> None:
             return len(told) == 2 and all("ddp" in e.comm_by and (e.comm or 0) > 0 for e in told)
 
         eventually(known, within_s=120)
+        assert {each.rank for each in training.figures()} == {0, 1}
 
 
 def test_a_rank_that_takes_longer(held_up: Begun) -> None:

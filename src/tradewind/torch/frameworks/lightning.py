@@ -166,11 +166,7 @@ def _kind(library: Any) -> Any:
             if trainer.global_step == self._step:
                 return
             self._step = trainer.global_step
-            loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-            values = {} if loss is None else {"loss": loss}
-            if trainer.log_every_n_steps and self._step % trainer.log_every_n_steps == 0:
-                values = {**_numbers(trainer.callback_metrics), **values}
-            self._training.stepped(values)
+            self._training.stepped(_values(trainer, outputs))
 
         def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
             if self._training is not None and not trainer.sanity_checking:
@@ -190,6 +186,15 @@ def _kind(library: Any) -> Any:
 
     Resuming.__name__ = Resuming.__qualname__ = "LightningCallback"
     return Resuming
+
+
+def _values(trainer: Any, outputs: Any) -> dict[str, Any]:
+    """Of a step: its loss, and as often as the trainer logs, all that it would log."""
+    loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+    values = {} if loss is None else {"loss": loss}
+    if trainer.log_every_n_steps and trainer.global_step % trainer.log_every_n_steps == 0:
+        values = {**_numbers(trainer.callback_metrics), **values}
+    return values
 
 
 def _one(several: list[Any]) -> Any:

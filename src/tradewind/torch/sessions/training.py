@@ -68,8 +68,6 @@ class Training:
         telemetry: bool | str | Sequence[str] = True,
         grad_norm: bool = False,
     ) -> None:
-        from tradewind.torch.checkpoint import Checkpoints, Place, own_group
-
         _check(every_s=every_s, every_steps=every_steps, keep=keep)
         _check(grace_s=grace_s, upload_rate=upload_rate)
         self._around = around = surroundings()
@@ -93,18 +91,7 @@ class Training:
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
         self._every_steps = every_steps
         self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
-        run = Place.of_run(self._folder)
-        self._checkpoints = Checkpoints(
-            run or Place(self._folder),
-            rank=around.rank,
-            world=around.world,
-            group=own_group(),
-            keep=keep or self._cadence.keep or _KEEP,
-            device=self._parts.device,
-            share=(ranks.share, ranks.sharers),
-            upload_rate=upload_rate,
-            warn=self._voice.warn,
-        )
+        self._checkpoints, in_run = self._kept(keep, upload_rate)
         self._agreement = Agreement(gloo)
         first = around.rank == 0
         self._teller = Teller(
@@ -127,13 +114,31 @@ class Training:
             self._checkpoints, self._parts, self._feed, around, made_with, self._voice.warn
         )
         # The legs of a run are kept apart by their supervisors.
-        self._claim = Claim(self._folder) if run is None and first else None
+        self._claim = Claim(self._folder) if first and not in_run else None
         self._go_on(made_with, strict=strict)
         self._looked_s = clock.monotonic()
         self._measure(telemetry, grad_norm=grad_norm, data=data)
         self._watch(grace_s)
         if self.resumed:
             self._saver.prepare()
+
+    def _kept(self, keep: int | None, upload_rate: float | None) -> tuple[Any, bool]:
+        """Where checkpoints are, and whether that is a run's store."""
+        from tradewind.torch.checkpoint import Checkpoints, Place, own_group
+
+        run, ranks = Place.of_run(self._folder), self._parts.ranks
+        made = Checkpoints(
+            run or Place(self._folder),
+            rank=self._around.rank,
+            world=self._around.world,
+            group=own_group(),
+            keep=keep or self._cadence.keep or _KEEP,
+            device=self._parts.device,
+            share=(ranks.share, ranks.sharers),
+            upload_rate=upload_rate,
+            warn=self._voice.warn,
+        )
+        return made, run is not None
 
     def _go_on(self, made_with: dict[str, Any], *, strict: bool) -> None:
         try:
