@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Cli
+from tests.cli.test_run import home as real_home
 from tests.eventually import eventually
 from tests.web.test_page_text import Page
 from tradewind import runs_store
 from tradewind import store as stores
-from tradewind.providers.local.provider import LocalProvider
+
+__all__ = ["real_home"]
 
 EXAMPLES = str(Path(__file__).parents[2] / "examples" / "store")
 
@@ -44,16 +43,6 @@ with open(os.environ["TRADEWIND_METRICS"], "a", buffering=1) as metrics:
             print("waits", flush=True)
             time.sleep(600)
 """
-
-
-@pytest.fixture
-def real_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    home = tmp_path / "home"
-    monkeypatch.setenv("TRADEWIND_HOME", str(home))
-    monkeypatch.delenv("TRADEWIND_NOW", raising=False)
-    yield home
-    provider = LocalProvider(home, "memory://")
-    provider.terminate([m.machine_id for m in provider.list_machines().machines])
 
 
 def tradewind(*arguments: str) -> str:

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -27,27 +25,6 @@ pytestmark = pytest.mark.system
 
 WORK = Path(__file__).parents[2] / "examples" / "pretrain-1.3b" / "work.yaml"
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is not installed; run `make test-system`"
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chosen = os.environ.get("TRADEWIND_SHOTS")
-    if not chosen:
-        return tmp_path_factory.mktemp("pages")
-    Path(chosen).mkdir(parents=True, exist_ok=True)
-    return Path(chosen)
 
 
 @pytest.fixture(scope="module")

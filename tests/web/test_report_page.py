@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,27 +40,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "store"
 @pytest.fixture(autouse=True)
 def _noon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRADEWIND_NOW", "2026-11-15T12:00+00:00")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is not installed; run `make test-system`"
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    chosen = os.environ.get("TRADEWIND_SHOTS")
-    if not chosen:
-        return tmp_path_factory.mktemp("pages")
-    Path(chosen).mkdir(parents=True, exist_ok=True)
-    return Path(chosen)
 
 
 def going() -> Report:

@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 
 
 def render(plans: Plans) -> str:
-    style, script = shell.style("plan.css"), shell.asset("plan.js")
+    name, script = html(plans.workload.name), shell.asset("plan.js")
     parts = {
-        "policy": shell.policy(style, script),
-        "style": style,
+        "head": shell.head(f"{name}: plan", shell.style("plan.css"), script),
         "script": script,
-        "name": html(plans.workload.name),
+        "name": name,
         "sentence": html(words.recommendation(plans)),
         "relaxations": _relaxations(plans),
         "best": _best(plans),

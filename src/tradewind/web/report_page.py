@@ -21,11 +21,10 @@ _SMALL_CURVES = 8
 
 
 def render(report: Report) -> str:
-    style = shell.style("report.css")
+    name = html(report.name or report.run_id)
     parts = {
-        "policy": shell.policy(style),
-        "style": style,
-        "name": html(report.name or report.run_id),
+        "head": shell.head(f"{name}: run", shell.style("report.css")),
+        "name": name,
         "run": html(report.run_id),
         "sentence": prose(said.sentence(report)),
         "state": html(report.state.replace("_", " ")),

@@ -21,9 +21,12 @@ def style(name: str) -> str:
     return f"{asset('base.css')}\n\n{asset(name)}"
 
 
-def policy(style: str, script: str = "") -> str:
-    text = f"default-src 'none'; style-src {_hash(style)}"
-    return f"{text}; script-src {_hash(script)}" if script else text
+def head(title: str, style: str, script: str = "") -> str:
+    """All before the body. The title is HTML."""
+    policy = f"default-src 'none'; style-src {_hash(style)}"
+    if script:
+        policy += f"; script-src {_hash(script)}"
+    return filled(asset("head.html"), {"policy": policy, "title": title, "style": style})
 
 
 def filled(template: str, parts: Mapping[str, str]) -> str:
