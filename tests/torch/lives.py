@@ -109,6 +109,11 @@ class Life:
         stat = Path(f"/proc/{self.pids[0]}/stat")
         return stat.exists() and stat.read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
+    def children(self) -> list[str]:
+        """Of rank 0: its loaders' workers."""
+        found = Path(f"/proc/{self.pids[0]}/task").glob("*/children")
+        return [pid for each in found for pid in each.read_text().split()]
+
     def saved(self) -> list[int]:
         """Steps whose checkpoints are complete."""
         found = self.folder.glob("checkpoints/checkpoints/*/*.json")

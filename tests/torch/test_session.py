@@ -88,6 +88,20 @@ def test_a_notice_saves_what_was_reached(training: Make) -> None:
     assert differ(whole, asked) == []
 
 
+def test_a_notice_in_the_middle_of_an_evaluation(training: Make) -> None:
+    """The workers of the evaluation's loader get the SIGTERM too, and must not die of it."""
+    whole, asked = training("whole"), training("asked")
+    whole.start("--steps", "30", "--evaluate-s", "0").done()
+    life = asked.start("--steps", "30", "--evaluate-s", "2").at(10)
+    eventually(lambda: len(life.children()) == 2)
+    os.killpg(life.pids[0], signal.SIGTERM)
+    assert life.codes() == [143], life.log()
+    assert "ends after step 11; step 11 is saved" in life.log()
+    assert "evaluates" in life.log()
+    assert asked.start("--steps", "30", "--evaluate-s", "0").done().begun() == 11
+    assert differ(whole, asked) == []
+
+
 def test_one_rank_hears_of_it_and_all_end_after_the_same_step(training: Make) -> None:
     asked = training("asked")
     life = asked.start("--kind", "fsdp", "--steps", "5000", "--step-s", "0.02", world=2).at(10)

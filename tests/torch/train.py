@@ -49,6 +49,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--step-s", type=float, default=0.0)
     parser.add_argument("--layernorm", action="store_true", help="which can do with one sample")
     parser.add_argument("--grace-s", type=float, default=25.0)
+    parser.add_argument("--evaluate-s", type=float, help="for how long, after every tenth step")
     return parser.parse_args()
 
 
@@ -159,6 +160,22 @@ def network(norm: type[torch.nn.Module]) -> torch.nn.Sequential:
     )
 
 
+class Slow(Samples):
+    def __init__(self, seconds: float) -> None:
+        super().__init__(20)
+        self.seconds = seconds
+
+    def __getitem__(self, index: int) -> Any:
+        time.sleep(self.seconds)
+        return super().__getitem__(index)
+
+
+def evaluate(seconds: float) -> None:
+    """By a loader of the script's own, which the session has never seen."""
+    held_out = DataLoader(Slow(seconds / 10), batch_size=2, num_workers=2)
+    print("evaluates", sum(len(batch) for batch in held_out), flush=True)  # noqa: T201
+
+
 def main() -> None:
     given = parsed()
     torch.set_num_threads(1)
@@ -230,6 +247,8 @@ def main() -> None:
             if ema:
                 ema.update_parameters(model.module if given.kind == "ddp" else model)
         print("step", session.step_number, flush=True)  # noqa: T201
+        if given.evaluate_s is not None and session.step_number % 10 == 0:
+            evaluate(given.evaluate_s)
         if given.step_s:
             time.sleep(given.step_s)
     write(given, model, ema, rank)

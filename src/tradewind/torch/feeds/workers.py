@@ -2,7 +2,8 @@
 
 A notice of interruption is sent to the whole process group. A worker that dies of it takes the
 training down before it could save, so workers take SIGTERM from their own training process only.
-Ctrl-C is for the training too, which ends its workers itself.
+Ctrl-C is for the training too, which ends its workers itself. That is so for the workers of every
+loader in the process: it may be evaluating, with a loader that we have never seen.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, wraps
 from typing import Any
 
 
@@ -38,6 +40,40 @@ class WorkerStart:
             self._theirs(worker_id)
 
 
+class _Shielded:
+    """Anybody's worker_init_fn, in a worker that the training's notice does not end."""
+
+    def __init__(self, theirs: Callable[[int], Any] | None) -> None:
+        self._theirs = theirs
+
+    def __call__(self, worker_id: int) -> None:
+        _shield()
+        if self._theirs is not None:
+            self._theirs(worker_id)
+
+
+@cache
+def shield_all() -> None:
+    """From now on, of every DataLoader of this process."""
+    from torch.utils.data import DataLoader
+
+    theirs = DataLoader.__iter__
+
+    @wraps(theirs)
+    def __iter__(self: Any) -> Any:  # noqa: N807
+        start = self.worker_init_fn
+        if not self.num_workers or isinstance(start, WorkerStart):
+            return theirs(self)
+        self.worker_init_fn = _Shielded(start)
+        try:
+            with _blocked():
+                return theirs(self)
+        finally:
+            self.worker_init_fn = start
+
+    DataLoader.__iter__ = __iter__  # type: ignore[method-assign]
+
+
 def _shield() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -54,11 +90,16 @@ def _listen() -> None:
 @contextmanager
 def shielded() -> Iterator[None]:
     """Workers that are started inside never see a moment in which SIGTERM would end them."""
+    with _blocked(), warnings.catch_warnings():
+        # PyTorch has said so when the script's own loader was made.
+        warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
+        yield
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     try:
-        with warnings.catch_warnings():
-            # PyTorch has said so when the script's own loader was made.
-            warnings.filterwarnings("ignore", "This DataLoader will create", UserWarning)
-            yield
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -19,6 +19,7 @@ from msgspec import structs
 from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
+from tradewind.torch.feeds.workers import shield_all
 from tradewind.torch.sessions import fingerprint, restoring
 from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
 from tradewind.torch.sessions.claims import Claim
@@ -197,6 +198,7 @@ class Training:
             )
         self._notice = Notice(self._around.save, grace_s=grace_s, say=self._voice.say)
         self._notice.install()
+        shield_all()
         self._background = Background(self._notice.look, self._cadence.read, self._teller.tell)
         atexit.register(self.close)
 
