@@ -71,7 +71,7 @@ def shield_all() -> None:
         finally:
             self.worker_init_fn = start
 
-    DataLoader.__iter__ = __iter__  # type: ignore[method-assign]
+    DataLoader.__iter__ = __iter__
 
 
 def _shield() -> None:
