@@ -176,7 +176,7 @@ def _rehearsal(wish: Wish | None) -> Rehearsal:
     if isinstance(wish, TraceWish):
         ids = list(dict.fromkeys(trace.trace_id for trace in wish.traces.values()))
         named = ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
-        fast = "" if wish.speed == 1 else f", at {wish.speed:g} times its speed"
+        fast = "" if wish.speed == 1 else f", at {wish.speed:,.4g} times its speed"
         words = f"spot machines came and went as in a measured series ({named}){fast}"
         return Rehearsal(kind="trace", words=words, speed=wish.speed)
     if isinstance(wish, ChaosWish):

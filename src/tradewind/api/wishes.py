@@ -113,8 +113,9 @@ def chaos(mean_life_s: float) -> ChaosWish:
     return wish
 
 
-def traced(text: str, spec: Spec, speed: float = 1.0) -> TraceWish:
-    """`text` is FILE or FILE:SERIES,SERIES…; a series is named by its id or by its zone."""
+def traced(text: str, spec: Spec) -> TraceWish:
+    """`text` is FILE or FILE:SERIES,SERIES…; a series is named by its id or by its zone. It goes at
+    the run's own speed."""
     file, series = _parted(text)
     zones = dict.fromkeys(way.zone for way in spec.ways if way.market == "spot")
     if not zones:
@@ -123,7 +124,7 @@ def traced(text: str, spec: Spec, speed: float = 1.0) -> TraceWish:
             hint="let the workload's limits.markets have spot",
         )
     found = _series(file, series)
-    wish = TraceWish(traces=_dealt(zones, found), began_s=clock.now().timestamp(), speed=speed)
+    wish = TraceWish(traces=_dealt(zones, found), began_s=clock.now().timestamp(), speed=spec.speed)
     wish.made()
     return wish
 

@@ -185,7 +185,7 @@ def _running(
             f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
         )
         return [*records, LegDraining(leg=leg.number, cause="idle", reason=why)]
-    if seen.known_s(leg.at) >= STAY_S and beats and (beats[0].rate or not spec.steps):
+    if seen.known_s(leg.at) * spec.speed >= STAY_S and beats and (beats[0].rate or not spec.steps):
         budget, most = None, cap(spec, seen)
         if most is not None and countable(state, seen):
             budget = most - spent(state, seen)
