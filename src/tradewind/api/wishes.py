@@ -47,6 +47,8 @@ class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
     began_s: float
     speed: float = 1.0
     notice_s: float = NOTICE_S
+    measured: bool = True
+    """Else somebody made it up."""
 
     def made(self) -> Interruptions:
         from tradewind.providers.local.interruptions import Replay

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _WIDTH = 48
 _MOST_LEGS = 20
 _LAST = 5
+_MACHINES_OWN = "telemetry/"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -65,9 +66,10 @@ def show(report: Report) -> None:
     for name, text in _facts(report):
         click.echo(f"  {name:<12}{text}")
     _legs(report)
-    if report.curves:
+    curves = [curve for curve in report.curves if not curve.name.startswith(_MACHINES_OWN)]
+    if curves:
         click.echo()
-    for curve in report.curves[:4]:
+    for curve in curves[:4]:
         click.echo(f"  {curve.name[:11]:<12}{_spark(curve)}")
     if report.events:
         click.echo()

@@ -143,14 +143,16 @@ def too_late(state: RunState, spec: Spec, seen: Seen, now: float) -> Forecast | 
         over_budget=state.announced_over,
         finish_s=now,
         cost=spent(state, seen),
-        reason=f"the deadline was {format_hours((now - spec.deadline_s) / 3600)} ago",
+        reason=(
+            f"the deadline was {format_hours((now - spec.deadline_s) * spec.speed / 3600)} ago"
+        ),
     )
 
 
 def _words(spec: Spec, late: bool, over: bool, left_s: float, cost: int, now: float) -> str:
-    text = f"{format_hours(left_s / 3600)} of work and starting are left"
+    text = f"{format_hours(left_s * spec.speed / 3600)} of work and starting are left"
     if spec.deadline_s is not None:
-        until = spec.deadline_s - now
+        until = (spec.deadline_s - now) * spec.speed
         text += (
             f", and {format_hours(until / 3600)} until the deadline"
             if until > 0
