@@ -1,5 +1,5 @@
-"""Prints what to tell pip so that PyTorch comes without CUDA where there is no GPU: 200 MB instead of
-several GB. Nothing, where its own index cannot be reached: pip would wait for it for minutes."""
+"""Prints what to tell pip so that PyTorch comes without CUDA where there is no GPU: 200 MB instead
+of several GB. Nothing, where its own index cannot be reached: pip would wait minutes for it."""
 
 import sys
 import urllib.request
