@@ -47,6 +47,7 @@ class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
     began_s: float
     speed: float = 1.0
     notice_s: float = NOTICE_S
+    least_s: float = 0.0
     measured: bool = True
     """Else somebody made it up."""
 
@@ -54,7 +55,12 @@ class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
         from tradewind.providers.local.interruptions import Replay
 
         return Replay(
-            self.traces, self.began_s, offset_s=0.0, speed=self.speed, notice_s=self.notice_s
+            self.traces,
+            self.began_s,
+            offset_s=0.0,
+            speed=self.speed,
+            notice_s=self.notice_s,
+            least_s=self.least_s,
         )
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tradewind.demo.alone import Alone
     from tradewind.model.plan import Plan
     from tradewind.report.figures import Report
-    from tradewind.store.base import Store
 
 
 @click.command("demo")
@@ -129,7 +128,7 @@ def _journey(home: Path, pages: Path, steps: int) -> None:
     _heading(4, "Is it the same model?")
     same = _compare(single, weights)
     _heading(5, "What did it cost?")
-    _account(report, pages, store, run.run_id)
+    _account(report, pages)
     if not same or report.state != "succeeded":
         from tradewind.errors import TradewindError
 
@@ -173,12 +172,12 @@ def _compare(alone: Alone, weights: str) -> bool:
     return False
 
 
-def _account(report: Report, pages: Path, store: Store, run_id: str) -> None:
+def _account(report: Report, pages: Path) -> None:
     from tradewind.cli.report import show
     from tradewind.ownfiles import replace
     from tradewind.web import report_page
 
-    show(report)
+    show(report, events=False)
     page = pages / "report.html"
     replace(page, report_page.render(report).encode("utf-8", "replace"))
     click.echo()

@@ -53,7 +53,7 @@ def command(run: str, html: str | None, store_url: str | None, as_json: bool) ->
         show(made)
 
 
-def show(report: Report) -> None:
+def show(report: Report, *, events: bool = True) -> None:
     from tradewind.report import words
 
     click.echo(f"{report.run_id}  {report.state.replace('_', ' ')}")
@@ -71,6 +71,8 @@ def show(report: Report) -> None:
         click.echo()
     for curve in curves[:4]:
         click.echo(f"  {curve.name[:11]:<12}{_spark(curve)}")
+    if not events:
+        return
     if report.events:
         click.echo()
     for line in report.events[-_LAST:]:

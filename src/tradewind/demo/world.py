@@ -28,16 +28,17 @@ if TYPE_CHECKING:
 SPEED = 600.0
 """An hour in six seconds."""
 _SAVE_S = 2
-_NOTICE_S = 3.0
-_TIMES = 2.8
+_NOTICE_S = 8.0
+"""Longer than clouds give, by that clock: what a process needs to save is not faster here."""
+_TIMES = 2.5
 """The deadline, in times of the training alone."""
 _THERE = {
-    "zone-a": ((0.0, 0.3),),
-    "zone-b": ((0.2, 0.95),),
-    "zone-c": ((0.9, 1.2),),
+    "zone-a": ((0.0, 0.6),),
+    "zone-b": ((0.3, 1.2),),
+    "zone-c": ((1.8, 2.0),),
 }
-"""When spot machines can be had: in times of the training alone. In the end there are none: it is
-on demand, or late."""
+"""When spot machines can be had: in times of the training alone. Before it can be done there are
+none for so long that it is on demand, or late."""
 
 
 class World(Struct, frozen=True, kw_only=True):
@@ -68,7 +69,12 @@ def made(plans: Sequence[Plan], catalog: Catalog, alone: Alone, steps: int) -> W
     )
     traces = {zone: _trace(zone, spans, once_s * SPEED) for zone, spans in _THERE.items()}
     wish = wishes.TraceWish(
-        traces=traces, began_s=now_s, speed=SPEED, notice_s=_NOTICE_S, measured=False
+        traces=traces,
+        began_s=now_s,
+        speed=SPEED,
+        notice_s=_NOTICE_S,
+        least_s=_NOTICE_S,
+        measured=False,
     )
     return World(spec=spec, wish=wish)
 
