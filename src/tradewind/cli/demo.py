@@ -84,6 +84,8 @@ def _own_home(keep: bool) -> Iterator[Path]:
             del os.environ[name]
     os.environ["TRADEWIND_HOME"] = str(home)
     os.environ["OMP_NUM_THREADS"] = "1"
+    (home / "temporary").mkdir()
+    os.environ["TMPDIR"] = str(home / "temporary")  # torchrun leaves folders behind when killed
     # torchrun stands beside the Python that runs us, whatever the shell would find.
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     try:
