@@ -4,14 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SHOWN := $(VENV)/.shown
+DOCUMENTED := $(VENV)/.documented
 
-.PHONY: help demo test check bench test-system format clean
+.PHONY: help demo test check bench docs test-system format clean
 
 help:
 	@echo 'make demo         show the product at work'
 	@echo 'make test         run the tests'
 	@echo 'make check        lint, types, import directions'
 	@echo 'make bench        run every measured claim'
+	@echo 'make docs         build the documentation as a site: build/site/index.html'
 	@echo 'make test-system  run the tests that need system packages (installs them)'
 
 define install
@@ -30,6 +32,10 @@ $(READY): pyproject.toml constraints.txt
 # The demo needs a small part of what the tests do.
 $(SHOWN): pyproject.toml constraints.txt
 	$(call install,plot)
+
+# The site needs Sphinx, and nothing of ours.
+$(DOCUMENTED): pyproject.toml constraints.txt
+	$(call install,docs)
 
 demo: $(SHOWN)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
@@ -56,7 +62,12 @@ bench: $(READY)
 	$(BIN)/tradewind bench telemetry
 	$(BIN)/tradewind sim faults
 
-test-system: $(READY)
+# Opens from a disk and needs no network. A link that leads nowhere, or a page that is in no list, is an error.
+docs: $(DOCUMENTED)
+	$(BIN)/sphinx-build -q -W --keep-going -n -c tools/site -d build/doctrees . build/site
+	@echo 'build/site/index.html'
+
+test-system: $(READY) $(DOCUMENTED)
 	sh tools/install-system-packages.sh
 	$(BIN)/pytest -m system
 
