@@ -64,7 +64,8 @@ bench: $(READY)
 
 # Opens from a disk and needs no network. A link that leads nowhere, or a page that is in no list, is an error.
 docs: $(DOCUMENTED)
-	$(BIN)/sphinx-build -q -W --keep-going -n -c tools/site -d build/doctrees . build/site
+	@rm -rf build/site
+	$(BIN)/sphinx-build -q -E -W --keep-going -n -c tools/site -d build/doctrees . build/site
 	@echo 'build/site/index.html'
 
 test-system: $(READY) $(DOCUMENTED)
