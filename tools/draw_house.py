@@ -52,7 +52,7 @@ WORDS = {
     "web": "pages to send on",
     "workload": "what must be done",
 }
-WIDE, TALL, APART, FLOOR = 110, 58, 14, 104
+WIDE, TALL, APART, FLOOR = 114, 60, 9, 104
 MARGIN = 24
 PURE_FILL, IO_FILL, SLAB_FILL = "#dcefdc", "#fbe8cf", "#e6e6ee"
 
@@ -102,7 +102,7 @@ class Place:
 
     @property
     def width(self) -> int:
-        return WIDE if self.room else 8
+        return WIDE if self.room else 5
 
 
 def floors(links: dict[str, set[str]]) -> list[list[Place]]:
@@ -188,9 +188,10 @@ def _box(place: Place, y: float) -> Iterator[str]:
         f'<rect x="{place.x - WIDE / 2:.0f}" y="{y:.0f}" width="{WIDE}" height="{TALL}" rx="7" '
         f'fill="{fill}" stroke="#555"/>'
     )
+    assert place.room in WORDS, f"{place.room} is a new room: say in WORDS what it is"
     yield _text(place.x, y + 18, place.room, 'class="name"')
     for number, line in enumerate(_halves(WORDS[place.room])):
-        yield _text(place.x, y + 35 + 14 * number, line, 'class="words"')
+        yield _text(place.x, y + 36 + 15 * number, line, 'class="words"')
 
 
 def _arrow(upper: Place, lower: Place, y: float) -> str:
@@ -217,7 +218,7 @@ def _slab(y: float, wide: float, name: str, words: str, fill: str) -> Iterator[s
 
 STYLE = """<style>
 text{font-family:"DejaVu Sans","Liberation Sans",Arial,sans-serif;text-anchor:middle;fill:#222}
-.name{font-size:14px;font-weight:bold}.words{font-size:11px}
+.name{font-size:15px;font-weight:bold}.words{font-size:12.5px}
 path{fill:none;stroke:#7a7a8c;stroke-width:1.4}
 </style>
 <defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7"

@@ -38,6 +38,7 @@ html_theme = "furo"
 html_title = "Tradewind"
 html_static_path = ["static"]
 html_css_files = ["tradewind.css"]
+html_js_files = ["offline.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
