@@ -178,7 +178,8 @@ PYTHON = {
         + "model, optimizer, loader = accelerator.prepare(model, optimizer, loader)\n",
         2: "model = Model()\n",
         3: "loader = DataLoader(train, batch_size=8)\n",
-        4: "model, optimizer, scheduler = optimized()\n",
+        4: "import os\nos.mkdir('other')\nos.chdir('other')\n"  # its own training, its own folder
+        "model, optimizer, scheduler = optimized()\n",
     },
     "docs/commands/profile.md": {
         1: "import sys\nsys.path.insert(0, REPOSITORY)\nfrom tests.torch.models import Llama\n"
