@@ -78,6 +78,30 @@ def _parsed(words: list[str], what: str) -> None:
         raise AssertionError(f"{what}: {error.message}") from None
 
 
+def test_commands_in_prose_are_there_with_their_options() -> None:
+    """`tradewind run --local`, between the words: names and options, whatever their values."""
+    seen = 0
+    for page in blocks.pages():
+        prose = blocks.FENCE.sub("", page.read_text())
+        for words in re.findall(r"`tradewind ([^`]+)`", prose):
+            _named(words.split(), f"{page.name}: tradewind {words}")
+            seen += 1
+    assert seen > 100
+
+
+def _named(words: list[str], what: str) -> None:
+    command: click.Command = app.command
+    while isinstance(command, click.Group) and words and re.fullmatch(r"[a-z-]+", words[0]):
+        if words[0].startswith("-"):
+            break
+        found = command.get_command(click.Context(command), words[0])
+        assert found is not None, f"{what}: there is no {words[0]}"
+        command, words = found, words[1:]
+    there = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+    used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    assert used <= there | {"--help", "-h", "--version"}, what
+
+
 def test_what_is_made_is_a_target() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (blocks.ROOT / "Makefile").read_text(), re.M))
     for page in blocks.pages():

@@ -162,3 +162,15 @@ def test_a_page_in_no_list_is_an_error(tmp_path: Path) -> None:
     done = build(source, tmp_path)
     assert done.returncode != 0
     assert "lonely" in done.stderr
+
+
+def test_a_folder_without_a_page_is_shown_as_a_list(tmp_path: Path) -> None:
+    source = copied(tmp_path)
+    with (source / "docs" / "spot.md").open("a") as page:
+        page.write("\n[how](../tools/site)\n")
+    done = build(source, tmp_path)
+    assert done.returncode == 0, done.stderr
+    files = tmp_path / "site" / "files" / "tools"
+    assert 'href="../files/tools/site.html"' in (tmp_path / "site/docs/spot.html").read_text()
+    assert 'href="site/conf.py.html"' in (files / "site.html").read_text()
+    assert "html_theme" in (files / "site" / "conf.py.html").read_text()
