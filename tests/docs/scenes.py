@@ -7,7 +7,10 @@ thousands of steps some. Pages in `HEAVY` take long and are run by `make test-sy
 from __future__ import annotations
 
 HEAVY = {
+    "docs/commands/interrupt.md",
+    "docs/commands/logs.md",
     "docs/commands/profile.md",
+    "docs/commands/report.md",
     "docs/commands/resume.md",
     "docs/frameworks.md",
     "docs/strategies.md",
