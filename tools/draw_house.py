@@ -57,6 +57,7 @@ MARGIN = 24
 PURE_FILL, IO_FILL, SLAB_FILL = "#dcefdc", "#fbe8cf", "#e6e6ee"
 
 
+@functools.cache
 def imports() -> dict[str, set[str]]:
     """room → the rooms above `model` that it looks into."""
     found: dict[str, set[str]] = {}
