@@ -4,14 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SHOWN := $(VENV)/.shown
+DOCUMENTED := $(VENV)/.documented
 
-.PHONY: help demo test check bench test-system format clean
+.PHONY: help demo test check bench docs test-system format clean
 
 help:
 	@echo 'make demo         show the product at work'
 	@echo 'make test         run the tests'
 	@echo 'make check        lint, types, import directions'
 	@echo 'make bench        run every measured claim'
+	@echo 'make docs         build the documentation as a site: build/site/index.html'
 	@echo 'make test-system  run the tests that need system packages (installs them)'
 
 define install
@@ -32,6 +34,10 @@ $(READY): pyproject.toml constraints.txt
 $(SHOWN): pyproject.toml constraints.txt
 	@echo 'Installing Tradewind and PyTorch into $(VENV), once: about 250 MB.'
 	$(call install,torch,)
+
+# The site needs Sphinx, and nothing of ours.
+$(DOCUMENTED): pyproject.toml constraints.txt
+	$(call install,docs)
 
 demo: $(SHOWN)
 	@$(BIN)/tradewind demo
@@ -58,7 +64,13 @@ bench: $(READY)
 	$(BIN)/tradewind bench telemetry
 	$(BIN)/tradewind sim faults
 
-test-system: $(READY)
+# Opens from a disk and needs no network. A link that leads nowhere, or a page that is in no list, is an error.
+docs: $(DOCUMENTED)
+	@rm -rf build/site
+	$(BIN)/sphinx-build -q -E -W --keep-going -n -c tools/site -d build/doctrees . build/site
+	@echo 'build/site/index.html'
+
+test-system: $(READY) $(DOCUMENTED)
 	sh tools/install-system-packages.sh
 	$(BIN)/pytest -m system
 

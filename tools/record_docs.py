@@ -7,7 +7,7 @@ folder that holds nothing but `examples`, with an empty TRADEWIND_HOME, 100 colu
 another, on the day that the built-in catalog was made, so that the same commands print the same.
 Tables of fields, between
 `<!-- fields: train -->` and `<!-- end -->`, are made from the description that the reader uses, and
-so is docs/workload.schema.json.
+so is docs/workload.schema.json; the list of docs/commands/README.md is the command line's own.
 """
 
 from __future__ import annotations
@@ -66,6 +66,15 @@ def shown(done: subprocess.CompletedProcess[str], folder: Path) -> str:
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
+def with_commands(text: str) -> str:
+    """The list of commands, between `<!-- commands -->` and `<!-- end -->`, made anew."""
+    from tradewind.cli import app
+
+    rows = "".join(f"| [{name}]({name}.md) | {words} |\n" for name, words in app.COMMANDS.items())
+    table = f"<!-- commands -->\n| command | what it does |\n|---|---|\n{rows}<!-- end -->"
+    return re.sub(r"<!-- commands -->.*?<!-- end -->", lambda _: table, text, flags=re.DOTALL)
+
+
 def record(page: Path) -> None:
     def renewed(match: re.Match[str]) -> str:
         text = "```console\n"
@@ -76,7 +85,8 @@ def record(page: Path) -> None:
     from tradewind.workload.page import renewed as with_tables
 
     with tempfile.TemporaryDirectory() as folder:
-        page.write_text(BLOCK.sub(renewed, with_tables(page.read_text())))
+        text = with_commands(with_tables(page.read_text()))
+        page.write_text(BLOCK.sub(renewed, text))
 
 
 if __name__ == "__main__":
