@@ -170,6 +170,7 @@ model, optimizer, scheduler = optimized()
 )
 
 PYTHON = {
+    "README.md": {1: _TRAINING},
     "docs/torch.md": {1: _TRAINING},
     "docs/checkpoints.md": {
         1: _TRAINING + "tensors = dict(model.named_parameters())\nrank, world = 0, 1\n"

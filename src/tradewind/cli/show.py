@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tradewind.api.follow import Sight
     from tradewind.runs_store import Loaded
 
-_WIDTH = 48
+_WIDTH, _LEAST = 48, 16
 
 
 @click.command("show")
@@ -94,14 +94,17 @@ def timeline(legs: list[dict[str, Any]]) -> None:
     end = max(leg["to"] or max(leg["up"] or leg["from"], now) for leg in legs)
     span = max((end - start).total_seconds(), 1.0)
 
-    def at(moment: datetime) -> int:
-        return int(_WIDTH * (moment - start).total_seconds() / span)
+    causes = [leg["cause"].replace("_", " ") or "goes on" for leg in legs]
+    words = max(len(leg["where"]) + len(cause) for leg, cause in zip(legs, causes, strict=True))
+    width = max(min(_WIDTH, render.console().width - words - 14), _LEAST)
 
-    for leg in legs:
+    def at(moment: datetime) -> int:
+        return int(width * (moment - start).total_seconds() / span)
+
+    for leg, cause in zip(legs, causes, strict=True):
         over = leg["to"] or end
         up = leg["up"] or over
         sign = "=" if leg["market"] == "spot" else "#"
         bar = " " * at(leg["from"]) + "." * (at(up) - at(leg["from"]))
         bar += sign * max(at(over) - at(up), 1 if leg["up"] else 0)
-        cause = leg["cause"].replace("_", " ") or "goes on"
-        click.echo(f"  leg {leg['leg']:<3} {bar:<{_WIDTH + 1}} {leg['where']}: {cause}")
+        click.echo(f"  leg {leg['leg']:<3} {bar:<{width + 1}} {leg['where']}: {cause}")
