@@ -13,13 +13,23 @@ from tradewind.catalog import summary
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.summary import Sold
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.model import Accelerator
 from tradewind.model.accelerator import PRECISIONS
 from tradewind.units import usd
 
 
-@click.command("accelerators")
+@click.command(
+    "accelerators",
+    cls=Command,
+    examples="""
+    # one chip: its facts, who sells it, for how much
+    tradewind accelerators h100
+    # all of them
+    tradewind accelerators
+    """,
+)
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
@@ -15,7 +16,16 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    cls=Command,
+    examples="""
+    # everything: what is broken, what is missing for what
+    tradewind doctor
+    # only what is installed, without asking the store
+    tradewind doctor parts
+    """,
+)
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(store_url: str | None, as_json: bool) -> None:

@@ -11,6 +11,7 @@ import click
 
 from tradewind import catalog as catalogs
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count, parse_bandwidth, parse_count
 
@@ -35,7 +36,17 @@ _WORK_TERMS = {"matrix": "arithmetic", "elementwise": "bytes moved"}
 _DEGREE = click.IntRange(min=1)
 
 
-@click.command("estimate")
+@click.command(
+    "estimate",
+    cls=Command,
+    examples="""
+    # does an 8B model fit on one machine, how fast is it?
+    tradewind estimate --model llama-3.1-8b --on 8xH100-SXM
+    # adapters only, on a smaller one
+    tradewind estimate --model llama-3.1-8b --on a10g \\
+        --qlora 16 --seq 2048 --global-batch 16
+    """,
+)
 @click.option(
     "--model",
     required=True,

@@ -7,9 +7,19 @@ from dataclasses import asdict
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("init")
+@click.command(
+    "init",
+    cls=Command,
+    examples="""
+    # try a bucket, and keep runs there from now on
+    tradewind init s3://my-bucket/tradewind
+    # is the store that serves now to be trusted?
+    tradewind init
+    """,
+)
 @click.argument("url", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(url: str | None, as_json: bool) -> None:

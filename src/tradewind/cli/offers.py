@@ -15,6 +15,7 @@ from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.query import FRESH_WITHIN_DAYS, SORTS, Selection
 from tradewind.catalog.table import PRICE_GROUPS
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS, Offer, Price
@@ -31,7 +32,19 @@ _UNIT = {
 }
 
 
-@click.command("offers")
+@click.command(
+    "offers",
+    cls=Command,
+    examples="""
+    # machines with eight H100, cheapest first
+    tradewind offers h100:8
+    # spot in Europe, at least 80 GB, $2 an hour at most
+    tradewind offers --market spot -r 'eu-*' -m 80GB \\
+        --max-price '$2'
+    # for a program
+    tradewind offers a100 --json
+    """,
+)
 @click.argument("accelerator", required=False)
 @click.option(
     "-a",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.report.figures import Curve, Report, Stay
@@ -17,7 +18,14 @@ _LAST = 5
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-@click.command("report")
+@click.command(
+    "report",
+    cls=Command,
+    examples="""
+    # a page to send on (RUN: the id, or how it begins)
+    tradewind report finetune --html finetune.html
+    """,
+)
 @click.argument("run")
 @click.option("--html", metavar="FILE", help="Write a page that opens offline.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")

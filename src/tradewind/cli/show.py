@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 _WIDTH = 48
 
 
-@click.command("show")
+@click.command(
+    "show",
+    cls=Command,
+    examples="""
+    # RUN is the id, or how it begins
+    tradewind show finetune
+    """,
+)
 @click.argument("run")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

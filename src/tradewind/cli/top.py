@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import NotFound, TradewindError
 
 if TYPE_CHECKING:
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 Look = Callable[[], "list[View]"]
 
 
-@click.command("top")
+@click.command(
+    "top",
+    cls=Command,
+    examples="""
+    # all runs that are going on, until Ctrl-C
+    tradewind top
+    # a training that you started yourself, by its folder
+    tradewind top checkpoints/
+    """,
+)
 @click.argument("run", required=False)
 @click.option("--once", is_flag=True, help="Print it once, and do not stay.")
 @click.option(
