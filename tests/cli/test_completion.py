@@ -94,7 +94,8 @@ def test_names_and_files(bin_folder: Path) -> None:
     for line in ("plan w", "run ", "plan --out ", "sim trace w"):
         assert completed(bin_folder, f"tradewind {line}") == ["<file>"]
     assert completed(bin_folder, "tradewind ps --store r") == ["<dir>"]
-    assert completed(bin_folder, "tradewind explain no-p") == ["no-plan"]
+    assert completed(bin_folder, "tradewind explain no-p") == ["no-plan", "no-progress"]
+    assert completed(bin_folder, "tradewind doctor p") == ["parts", "prices"]
 
 
 def test_what_is_wrong_is_not_said_between_two_letters(bin_folder: Path, tmp_path: Path) -> None:

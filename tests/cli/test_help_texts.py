@@ -24,7 +24,6 @@ QUICK = {"offers", "accelerators", "compare", "estimate", "schema", "explain", "
     "catalog doctor",
     "catalog observe",
     "plan",
-
     "cost",
 }
 """These ask nobody outside and change nothing: they are run, not only parsed."""

@@ -120,7 +120,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except TradewindError as error:
-        _complain(error.message, error.hint)
+        from tradewind.cli import topics
+
+        _complain(error.message, error.hint, topics.more(error.message))
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
@@ -166,9 +168,10 @@ def _hush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(message: str, hint: str | None) -> None:
+def _complain(message: str, hint: str | None, more: str | None = None) -> None:
     click.secho("error: ", fg="red", bold=True, nl=False, err=True)
     click.echo(message, err=True)
-    if hint:
-        click.secho("hint: ", fg="cyan", nl=False, err=True)
-        click.echo(hint, err=True)
+    for label, words in (("hint: ", hint), ("more: ", more)):
+        if words:
+            click.secho(label, fg="cyan", nl=False, err=True)
+            click.echo(words, err=True)

@@ -142,6 +142,12 @@ def _markets(ctx: click.Context) -> list[str]:
     return list(MARKETS)
 
 
+def _topics(ctx: click.Context) -> list[str]:
+    from tradewind.cli import topics
+
+    return topics.names()
+
+
 _FILE, _FOLDER = Paths("file"), Paths("dir")
 _BY_NAME: dict[str, click.ParamType[Any]] = {
     "accelerator": Names(_accelerators),
@@ -153,6 +159,7 @@ _BY_WORD: dict[str, click.ParamType[Any]] = {
     **dict.fromkeys(("FILE", "WORKLOAD", "WORKLOAD.YAML", "WORKLOAD|PLAN"), _FILE),
     **dict.fromkeys(("DIR", "FOLDER", "URL"), _FOLDER),
     "ACCELERATORS": Names(_accelerators),
+    "TOPIC|EXIT_CODE|ERROR": Names(_topics),
     "MODEL": Names(_models),
     "TYPE": Names(_types),
 }

@@ -149,16 +149,20 @@ def note(text: str) -> None:
 
 def paragraph(text: str, *, indent: str = "", **style: Any) -> None:
     """Words broken where a line of the terminal ends; later lines begin with `indent`."""
+    click.secho("\n".join(wrapped(text, indent=indent)), **style)
+
+
+def wrapped(text: str, *, indent: str = "", widest: int | None = None) -> list[str]:
     from textwrap import wrap
 
-    lines = wrap(
+    width = max(console().width, 40)
+    return wrap(
         text,
-        max(console().width, 40),
+        width if widest is None else min(width, widest),
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    click.secho("\n".join(lines), **style)
 
 
 def remark(text: str) -> None:

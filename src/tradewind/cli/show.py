@@ -65,6 +65,9 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
             words = runview.event_words(event)
             if words:
                 click.echo(f"{commit.at.astimezone():%Y-%m-%d %H:%M:%S}  {words}")
+    more = runview.more(loaded.events)
+    if more:
+        render.note(f"more: {more}")
 
 
 def _summary(loaded: Loaded, sight: Sight) -> None:
