@@ -60,7 +60,8 @@ def test_every_command_has_examples_that_parse(
 
 def parsed(words: list[str]) -> None:
     """Down to the last command, which then refuses what it does not know."""
-    context, group = click.Context(app.command, info_name="tradewind"), app.command
+    group: click.Command = app.command
+    context = click.Context(group, info_name="tradewind")
     while isinstance(group, click.Group):
         word, found, words = group.resolve_command(context, words)
         assert found is not None

@@ -157,7 +157,7 @@ def _complete() -> int:
     """Someone is typing: whatever goes wrong, nothing may be printed between their words."""
     with suppress(Exception, SystemExit), open(os.devnull, "w") as nowhere:  # noqa: PTH123
         with redirect_stderr(nowhere):
-            command.main([], prog_name="tradewind", complete_var=COMPLETE)
+            command.main([], prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
         sys.stdout.flush()
     return 0
 

@@ -74,12 +74,12 @@ def _sources() -> dict[str, Sequence[str]]:
 
 
 def _show(finding: Finding) -> None:
-    what, reasons = finding.what, (("why", finding.why), ("do", finding.todo))
+    what, reasons = finding.what, [("why", finding.why), ("do", finding.todo)]
+    whole = "/" in what  # a path, to be copied
     if finding.level == "missing":  # nothing is wrong: a line will do
-        what, reasons = f"{what}: needed for {finding.why}: {finding.todo}", ()
-    first, *later = render.wrapped(
-        f"{finding.level:<8} {finding.about:<12} {what}", indent=" " * 22
-    )
+        what, reasons, whole = f"{what}: needed for {finding.why}: {finding.todo}", [], False
+    line = f"{finding.level:<8} {finding.about:<12} {what}"
+    first, *later = [line] if whole else render.wrapped(line, indent=" " * 22)
     click.secho(first[:8], fg=_COLOURS[finding.level], nl=False)
     click.echo("\n".join([first[8:], *later]))
     for label, words in reasons:
