@@ -101,7 +101,7 @@ def _list(catalog: Catalog, market: dict[str, Sold]) -> None:
     render.table(columns, rows)
     render.note(
         "\nTFLOP/s: dense bf16, else fp16, else fp32. Prices, dollars per accelerator-hour: the "
-        "lowest,\nand the median of providers' medians. `tradewind accelerators NAME` shows one."
+        "lowest, and the median of providers' medians. `tradewind accelerators NAME` shows one."
     )
 
 

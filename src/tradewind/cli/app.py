@@ -116,7 +116,9 @@ def run(arguments: Sequence[str]) -> int:
     if COMPLETE in os.environ:
         return _complete()
     try:
-        result: Any = command.main(list(arguments), prog_name="tradewind", standalone_mode=False)
+        result: Any = command.main(
+            list(arguments), prog_name="tradewind", standalone_mode=False, color=_colour()
+        )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except TradewindError as error:
@@ -128,7 +130,9 @@ def run(arguments: Sequence[str]) -> int:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return 0
     except click.ClickException as error:
-        error.show()
+        from tradewind.cli.usage import show
+
+        show(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted", None)
@@ -168,10 +172,16 @@ def _hush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _colour() -> bool | None:
+    """click does not ask for NO_COLOR itself. None: on a terminal."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
 def _complain(message: str, hint: str | None, more: str | None = None) -> None:
-    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+    colour = _colour()
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True, color=colour)
     click.echo(message, err=True)
     for label, words in (("hint: ", hint), ("more: ", more)):
         if words:
-            click.secho(label, fg="cyan", nl=False, err=True)
+            click.secho(label, fg="cyan", nl=False, err=True, color=colour)
             click.echo(words, err=True)

@@ -225,8 +225,9 @@ def _report(report: Mapping[str, Any], prices: int, limit: int) -> None:
         _heading("could not be read", len(report["refused_rows"]), "row")
         _lines(report["refused_rows"], limit)
     for line in report["notes"]:
-        click.secho("note: ", bold=True, nl=False)
-        click.echo(line)
+        first, *later = render.wrapped(f"note: {line}", indent="  ")
+        click.secho(first[:6], bold=True, nl=False)
+        click.echo("\n".join([first[6:], *later]))
     render.note(
         f"{len(report['doubtful']):,} of {prices:,} prices are in doubt. They are kept, and left "
         "out of choices; `tradewind offers --all` shows them."
@@ -239,7 +240,7 @@ def _heading(words: str, number: int, noun: str) -> None:
 
 def _lines(lines: Sequence[str], limit: int) -> None:
     for line in lines[: limit or None]:
-        click.echo(f"  {line}")
+        render.paragraph(f"  {line}", indent="    ")
     if limit and len(lines) > limit:
         click.echo(f"  … and {len(lines) - limit:,} more; --limit 0 shows all")
     click.echo()

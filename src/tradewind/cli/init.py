@@ -41,7 +41,10 @@ def command(url: str | None, as_json: bool) -> None:
         for check in checks:
             mark = "ok  " if check.kept else "BAD "
             click.secho(f"  {mark}", fg="green" if check.kept else "red", nl=False)
-            click.echo(f"{check.promise:<28} {check.saw}")
+            first, *later = render.wrapped(
+                f"{'':6}{check.promise:<28} {check.saw}", indent=" " * 35
+            )
+            click.echo("\n".join([first[6:], *later]))
     broken = [check for check in checks if not check.kept]
     if broken:
         raise SourceFailed(

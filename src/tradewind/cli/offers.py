@@ -45,7 +45,7 @@ _UNIT = {
     tradewind offers a100 --json
     """,
 )
-@click.argument("accelerator", required=False)
+@click.argument("accelerator", nargs=-1)
 @click.option(
     "-a",
     "--accelerator",
@@ -113,7 +113,7 @@ _UNIT = {
     help="What to draw: providers × accelerators, or markets by region.",
 )
 def command(
-    accelerator: str | None,
+    accelerator: tuple[str, ...],
     named: tuple[str, ...],
     count: str | None,
     memory: str | None,
@@ -136,7 +136,7 @@ def command(
         raise click.UsageError("--json and --csv exclude each other")
     if chart and plot is None:
         raise click.UsageError("--chart says what --plot draws; there is no --plot")
-    wanted = ([] if accelerator is None else [accelerator]) + list(named)
+    wanted = [*accelerator, *named]
     filters: dict[str, Any] = {
         "accelerator": wanted or None,
         "count": None if count is None else _count(count),

@@ -57,7 +57,7 @@ def _show(work: Workload) -> None:
         ("limits", limit_words(work)),
     ):
         if words:
-            click.echo(f"  {title:<7} {words}")
+            render.labelled(f"  {title:<7} ", words)
 
 
 def work_words(work: Workload) -> str:

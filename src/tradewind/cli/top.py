@@ -129,7 +129,7 @@ def _of_runs(run: str | None, store_url: str | None) -> Look:
 
 def _print_once(views: list[View]) -> None:
     if not views:
-        click.echo("no runs are going on; to look at any other training, name its folder")
+        render.paragraph("no runs are going on; to look at any other training, name its folder")
     out = render.console()
     for number, view in enumerate(views):
         if number:
