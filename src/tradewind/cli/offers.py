@@ -130,8 +130,8 @@ def command(
     """Search what can be rented, cheapest first.
 
     ACCELERATOR is a name in any spelling, with a count if you like: h100:8, 8xA100-80GB, v5e-16;
-    of several, any will do.
-    Prices that are stale or in doubt are left out, and the last lines say how many and why.
+    of several, any will do. Prices that are stale or in doubt are left out, and the last lines say
+    how many and why.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PIPE_WIDTH = 240
+_ROOMY = 100
 _PATH = re.compile(r"(^|\s|file://)/\w")
 _MINOR = 4  # columns to keep this little are worth less than a whole name
 
@@ -160,10 +161,12 @@ def busy(text: str) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """A remark under a table. One with a path in it stays whole, so that it can be copied."""
+    """A remark under a table. Whole where it holds a path, which may be copied, and in a pipe with
+    room enough, where it may be searched for."""
+    roomy = not sys.stdout.isatty() and columns() >= _ROOMY
     for line in text.split("\n"):
-        kept = [line] if _PATH.search(line) or not line else wrapped(line, indent="  ")
-        click.secho("\n".join(kept), dim=True)
+        whole = roomy or not line or _PATH.search(line)
+        click.secho(line if whole else "\n".join(wrapped(line, indent="  ")), dim=True)
 
 
 def paragraph(text: str, *, indent: str = "", **style: Any) -> None:
