@@ -13,12 +13,19 @@ _PLAINER = {
 
 
 def show(error: click.ClickException) -> None:
-    for theirs, ours in _PLAINER.items():
-        error.message = error.message.replace(theirs, ours)
-    error.show()
+    _plainer(error).show()
     hint = _hint(error)
     if hint:
         click.echo(f"hint: {hint}", err=True)
+
+
+def _plainer(error: click.ClickException) -> click.ClickException:
+    if type(error) is not click.BadParameter:
+        return error
+    text = error.message
+    for theirs, ours in _PLAINER.items():
+        text = text.replace(theirs, ours)
+    return click.BadParameter(text, error.ctx, error.param, error.param_hint)
 
 
 def _hint(error: click.ClickException) -> str | None:
