@@ -18,21 +18,23 @@ define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Tradewind needs Python 3.11 or newer; '$(PYTHON)' is older. hint: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
+	$(BIN)/pip install $(2) --disable-pip-version-check -c constraints.txt \
+	  $$($(PYTHON) tools/pip_options.py) -e '.[$(1)]'
 	@touch $@
 endef
 
 # Rebuilt whenever what is installed could differ.
 $(READY): pyproject.toml constraints.txt
-	$(call install,dev)
+	$(call install,dev,--quiet)
 	@touch $(SHOWN)
 
-# The demo needs a small part of what the tests do.
+# The demo needs a small part of what the tests do; whoever waits for it sees what is fetched.
 $(SHOWN): pyproject.toml constraints.txt
-	$(call install,plot)
+	@echo 'Installing Tradewind and PyTorch into $(VENV), once: about 250 MB.'
+	$(call install,torch,)
 
 demo: $(SHOWN)
-	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/demo.sh
+	@$(BIN)/tradewind demo
 
 test: $(READY)
 	$(BIN)/pytest -m 'not system' -n 2 --dist worksteal

@@ -59,8 +59,10 @@ MAY = {
     "upkeep": BASE
     | {"model", "store", "journal", "runs", "runs_store", "budgetfile", "ledger"}
     | {"providers", "controller", "api"},
+    "demo": BASE | {"model", "catalog", "api", "store", "providers", "report", "runs_store"},
     "cli": BASE
     | {
+        "demo",
         "upkeep",
         "api",
         "report",

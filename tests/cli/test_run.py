@@ -174,6 +174,7 @@ def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
         ("run {work} --trace t.csv --yes", "go with --local", 2),
         ("run {work} --local --chaos 9s --trace t.csv --yes", "exclude each other", 2),
         ("run {work} --local --trace-speed 2 --yes", "goes with --trace", 2),
+        ("run {work} --local --trace t.csv --trace-speed 0 --yes", "at 0.0 times its speed", 2),
         ("run {work} --local --trace nowhere.csv --yes", "no file nowhere.csv", 3),
         ("run {work} --local", "add --yes", 2),
         ("run {work} --local --yes --tag x", "NAME=VALUE", 2),

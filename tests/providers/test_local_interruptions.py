@@ -128,3 +128,11 @@ def test_settings_that_cannot_be() -> None:
             Chaos(1.0, notice, 1)
         with pytest.raises(InvalidValue):
             Replay({}, 0.0, 0.0, 1.0, notice)
+
+
+def test_what_is_wanted_back_is_not_handed_out() -> None:
+    trace = Trace("t", "z", 1, (1, 0), (100.0, 200.0))
+    replay = Replay({"z": trace}, 0.0, 0.0, 10.0, 2.0, least_s=2.0)
+    assert replay.lives("z", ["m"], 7.9) == (10.0,)
+    with pytest.raises(Refused, match="takes its spot machines back"):
+        replay.lives("z", ["m"], 8.1)

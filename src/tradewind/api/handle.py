@@ -198,12 +198,15 @@ def run(
     from tradewind.units import parse_duration
 
     opened = _opened(store)
-    spec = submit.spec_of(submit.wanted(what), local=local, nodes=nodes, project=project, tags=tags)
+    speed = 1.0 if trace is None else trace_speed
+    spec = submit.spec_of(
+        submit.wanted(what), local=local, nodes=nodes, project=project, tags=tags, speed=speed
+    )
     wish: wishes.Wish | None = None
     if chaos is not None:
         wish = wishes.chaos(parse_duration(chaos) if isinstance(chaos, str) else chaos)
     elif trace is not None:
-        wish = wishes.traced(trace, spec, trace_speed)
+        wish = wishes.traced(trace, spec)
     if folder is None:
         folder = Path(what).absolute().parent if isinstance(what, str | Path) else Path.cwd()
     started = Run(submit.submit(opened, spec, Path(folder), wish), opened)

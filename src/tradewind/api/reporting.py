@@ -176,8 +176,9 @@ def _rehearsal(wish: Wish | None) -> Rehearsal:
     if isinstance(wish, TraceWish):
         ids = list(dict.fromkeys(trace.trace_id for trace in wish.traces.values()))
         named = ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
-        fast = "" if wish.speed == 1 else f", at {wish.speed:g} times its speed"
-        words = f"spot machines came and went as in a measured series ({named}){fast}"
+        fast = "" if wish.speed == 1 else f", at {wish.speed:,.4g} times its speed"
+        series = f"a measured series ({named})" if wish.measured else "a trace that was made up"
+        words = f"spot machines came and went as in {series}{fast}"
         return Rehearsal(kind="trace", words=words, speed=wish.speed)
     if isinstance(wish, ChaosWish):
         words = f"spot machines were taken at random, after {wish.mean_life_s:g} s on average"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,11 +112,18 @@ def spec_of(
     nodes: int | None = None,
     project: str = "",
     tags: Mapping[str, str] | None = None,
+    speed: float = 1.0,
 ) -> Spec:
+    """`speed`: of the trace that is replayed; its world's time is the run's."""
     import getpass
 
     from tradewind.plan import ways
 
+    if not 0 < speed < inf:
+        raise InvalidValue(
+            f"a trace cannot be replayed at {speed} times its speed",
+            hint="--trace-speed 60 makes a minute of an hour",
+        )
     if not local:
         raise InvalidValue(
             f"machines of {wanted.plan.provider} cannot be rented from here yet",
@@ -130,11 +138,12 @@ def spec_of(
         user=getpass.getuser(),
         tags=dict(tags or {}),
     )
-    return here(made, nodes)
+    return here(made, nodes, speed)
 
 
-def here(spec: Spec, nodes: int | None) -> Spec:
-    """The same on this computer: each way keeps its price, and its place becomes a zone of ours."""
+def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
+    """The same on this computer: each way keeps its price, and its place becomes a zone of ours.
+    Where time goes faster, the price of an hour there is paid in less than one of ours."""
     from msgspec.structs import replace
 
     from tradewind.api import fleet
@@ -154,13 +163,14 @@ def here(spec: Spec, nodes: int | None) -> Spec:
                 region=way.provider,
                 zone=way.zone or way.region,
                 nodes=many,
+                price=round(way.price * speed),
                 start_s=2.0,
                 facts=fleet.facts("local"),
             )
         )
-    times = moved[0].nodes / spec.ways[0].nodes  # as fast as before, and each is paid
+    times = speed * moved[0].nodes / spec.ways[0].nodes  # as fast as before, and each is paid
     predicted = spec.predicted_cost and round(spec.predicted_cost * times)
-    return replace(spec, ways=tuple(moved), predicted_cost=predicted)
+    return replace(spec, ways=tuple(moved), predicted_cost=predicted, speed=speed)
 
 
 def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> str:

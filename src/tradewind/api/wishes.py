@@ -47,12 +47,20 @@ class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
     began_s: float
     speed: float = 1.0
     notice_s: float = NOTICE_S
+    least_s: float = 0.0
+    measured: bool = True
+    """Else somebody made it up."""
 
     def made(self) -> Interruptions:
         from tradewind.providers.local.interruptions import Replay
 
         return Replay(
-            self.traces, self.began_s, offset_s=0.0, speed=self.speed, notice_s=self.notice_s
+            self.traces,
+            self.began_s,
+            offset_s=0.0,
+            speed=self.speed,
+            notice_s=self.notice_s,
+            least_s=self.least_s,
         )
 
 
@@ -113,8 +121,9 @@ def chaos(mean_life_s: float) -> ChaosWish:
     return wish
 
 
-def traced(text: str, spec: Spec, speed: float = 1.0) -> TraceWish:
-    """`text` is FILE or FILE:SERIES,SERIES…; a series is named by its id or by its zone."""
+def traced(text: str, spec: Spec) -> TraceWish:
+    """`text` is FILE or FILE:SERIES,SERIES…; a series is named by its id or by its zone. It goes at
+    the run's own speed."""
     file, series = _parted(text)
     zones = dict.fromkeys(way.zone for way in spec.ways if way.market == "spot")
     if not zones:
@@ -123,7 +132,7 @@ def traced(text: str, spec: Spec, speed: float = 1.0) -> TraceWish:
             hint="let the workload's limits.markets have spot",
         )
     found = _series(file, series)
-    wish = TraceWish(traces=_dealt(zones, found), began_s=clock.now().timestamp(), speed=speed)
+    wish = TraceWish(traces=_dealt(zones, found), began_s=clock.now().timestamp(), speed=spec.speed)
     wish.made()
     return wish
 

@@ -28,6 +28,7 @@ COMPLETE = "_TRADEWIND_COMPLETE"
 
 # The short helps stand here so that `tradewind --help` imports no command.
 COMMANDS = {
+    "demo": "See all of it at work on this computer, in three minutes.",
     "plan": "The cheapest way to finish in time: where, on what, how, for how much.",
     "run": "Carry out a plan: rent, run, survive interruptions, account for it.",
     "ps": "The runs that are going on: where, how far, for how much.",

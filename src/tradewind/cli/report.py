@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _WIDTH = 48
 _MOST_LEGS = 20
 _LAST = 5
+_MACHINES_OWN = "telemetry/"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -60,7 +61,7 @@ def command(run: str, html: str | None, store_url: str | None, as_json: bool) ->
         show(made)
 
 
-def show(report: Report) -> None:
+def show(report: Report, *, events: bool = True) -> None:
     from tradewind.report import words
 
     click.echo(f"{report.run_id}  {report.state.replace('_', ' ')}")
@@ -73,10 +74,13 @@ def show(report: Report) -> None:
     for name, text in _facts(report):
         render.labelled(f"  {name:<12}", text)
     _legs(report)
-    if report.curves:
+    curves = [curve for curve in report.curves if not curve.name.startswith(_MACHINES_OWN)]
+    if curves:
         click.echo()
-    for curve in report.curves[:4]:
+    for curve in curves[:4]:
         click.echo(f"  {curve.name[:11]:<12}{_spark(curve)}")
+    if not events:
+        return
     if report.events:
         click.echo()
     for line in report.events[-_LAST:]:

@@ -86,8 +86,11 @@ def command(
     opened = stores.open(store_url)
     with render.busy("planning"):
         wanted = submit.wanted(file)
-    spec = submit.spec_of(wanted, local=local, nodes=nodes, project=project, tags=named)
-    wish = _wish(spec, chaos, trace, 1.0 if trace_speed is None else trace_speed)
+    speed = 1.0 if trace_speed is None else trace_speed
+    spec = submit.spec_of(
+        wanted, local=local, nodes=nodes, project=project, tags=named, speed=speed
+    )
+    wish = _wish(spec, chaos, trace)
     if not as_json:
         _show(wanted.plan, spec)
     if not yes:
@@ -97,13 +100,13 @@ def command(
     follow.carry_out(opened, run_id, detach=detach, as_json=as_json)
 
 
-def _wish(spec: Spec, chaos: str | None, trace: str | None, speed: float) -> Wish | None:
+def _wish(spec: Spec, chaos: str | None, trace: str | None) -> Wish | None:
     from tradewind.api import wishes
     from tradewind.units import parse_duration
 
     if chaos is not None:
         return wishes.chaos(parse_duration(chaos))
-    return None if trace is None else wishes.traced(trace, spec, speed)
+    return None if trace is None else wishes.traced(trace, spec)
 
 
 def _tags(tags: Sequence[str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ text names. Moments of two clocks are never compared.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from msgspec import Struct
@@ -130,10 +131,16 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Micro-dollars for everything, as the plan had it; None where there was no plan."""
     predicted_hours: float | None = None
     """From the first launch to the last machine's end."""
+    speed: float = 1.0
+    """In a rehearsal, so many seconds of its world go by in one of ours. Prices are for an hour of
+    ours, so that they are paid as in its world; policies, whose beliefs are of hours, are asked in
+    its time."""
 
     def __post_init__(self) -> None:
         if not self.ways:
             raise InvalidValue(f"there is no way in which {self.name} could be done")
+        if not 0 < self.speed < inf:
+            raise InvalidValue(f"{self.name} cannot go at {self.speed} times its speed")
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ from tradewind.report.course import course_of, projection_of
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Kept, Line, Projection, Rehearsal, Report, Stay
 from tradewind.report.purse import compared, money_of
+from tradewind.report.quick import in_its_time
 from tradewind.report.stays import stays_of
 from tradewind.runs.state import RunState
 from tradewind.runs.words import event_words, outcome_words
@@ -71,7 +72,7 @@ def report(given: Sources, now: datetime) -> Report:
     money = compared(
         money, state, legs, given.curves, there, submitted, until, deadline, alike=alike
     )
-    return Report(
+    made = Report(
         run_id=given.run_id,
         made=now,
         name=spec.name,
@@ -104,6 +105,7 @@ def report(given: Sources, now: datetime) -> Report:
         events=_lines(given.commits),
         notes=_notes(given),
     )
+    return in_its_time(made, spec.speed)
 
 
 def _when(commits: Sequence[Commit], kind: type[Event]) -> datetime | None:

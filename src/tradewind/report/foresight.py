@@ -38,8 +38,10 @@ def foresight(
     submitted: datetime,
     ended: datetime,
     deadline: datetime | None,
+    speed: float = 1.0,
 ) -> tuple[int | None, str]:
-    """Micro-dollars, and in words how they were reckoned, or why not."""
+    """Micro-dollars, and in words how they were reckoned, or why not. The words are in the time of
+    the run's world, which goes `speed` times as fast as ours."""
     took_s = (ended - submitted).total_seconds()
     until_s = took_s
     if deadline is not None:
@@ -61,13 +63,13 @@ def foresight(
         return None, "NumPy is not installed, which it needs"
     except InvalidValue as error:
         return None, error.message
-    within = f"within {format_hours(until_s / 3600)} of the submission"
+    within = f"within {format_hours(until_s * speed / 3600)} of the submission"
     if micros is None:
         return None, f"spot alone could not have done it {within}, whatever was known before"
     words = (
-        f"{format_hours(effort.work_s / 3600)} of work and"
-        f" {format_hours(effort.start_s / 3600)} for each start, as measured, {within},"
-        f" in ticks of {gap_s} s"
+        f"{format_hours(effort.work_s * speed / 3600)} of work and"
+        f" {format_hours(effort.start_s * speed / 3600)} for each start, as measured, {within},"
+        f" in ticks of {format_hours(gap_s * speed / 3600)}"
     )
     return micros, words
 

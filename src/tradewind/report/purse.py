@@ -85,7 +85,7 @@ def compared(
         micros, way = min(each, key=lambda found: found[0])
         money = replace(money, alone=micros, alone_what=way.words)
     if there and alike:
-        least, words = foresight(spec.ways, there, effort, submitted, ended, deadline)
+        least, words = foresight(spec.ways, there, effort, submitted, ended, deadline, spec.speed)
         money = replace(money, foresight=least, foresight_words=words)
     return money
 

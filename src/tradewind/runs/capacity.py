@@ -28,18 +28,28 @@ class Capacity(Struct, frozen=True):
     history: tuple[Spell, ...]
 
 
-def of(state: RunState, way: Way, now: float, refused_s: float | None, *, held: bool) -> Capacity:
+def of(
+    state: RunState,
+    way: Way,
+    now: float,
+    refused_s: float | None,
+    speed: float = 1.0,
+    *,
+    held: bool,
+) -> Capacity:
+    """`refused_s` and what is answered are in the time of the run's world, `speed` times as fast as
+    ours."""
     seen = state.sights.get(way.what, ())
     if not seen:
         return Capacity(True if held else None, 0.0, ())
-    since_s = max(now - seen[-1].at_s, 0.0)
+    since_s = max(now - seen[-1].at_s, 0.0) * speed
     if held and seen[-1].up:
-        return Capacity(True, since_s, _spells(seen))
+        return Capacity(True, since_s, _spells(seen, speed))
     if way.market != "spot":
         # Safe machines have no regimes: a refusal is believed for a while.
         refused = refused_s is not None and refused_s < REFUSED_S
         return Capacity(False if refused else None, since_s, ())
-    return Capacity(None, since_s, _spells(seen, ended=True))
+    return Capacity(None, since_s, _spells(seen, speed, ended=True))
 
 
 def held_s(state: RunState, way: Way | None, now: float) -> float:
@@ -47,11 +57,11 @@ def held_s(state: RunState, way: Way | None, now: float) -> float:
     return max(now - seen[-1].at_s, 0.0) if seen and seen[-1].up else 0.0
 
 
-def _spells(seen: tuple[Sight, ...], *, ended: bool = False) -> tuple[Spell, ...]:
+def _spells(seen: tuple[Sight, ...], speed: float, *, ended: bool = False) -> tuple[Spell, ...]:
     """Without the last sight, whose spell goes on; with what it showed, if that is over."""
     found: list[Spell] = []
     for sight, then in pairwise(seen):
-        lasted_s = max(then.at_s - sight.at_s, 0.0)
+        lasted_s = max(then.at_s - sight.at_s, 0.0) * speed
         if sight.up is False and not (then.up is False and lasted_s <= _CLOSE_S):
             _add(found, False, min(_MOMENT_S, lasted_s))
             _add(found, None, max(lasted_s - _MOMENT_S, 0.0))

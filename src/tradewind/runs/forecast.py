@@ -1,4 +1,6 @@
-"""When the work will be done, and for how much: by measured speed as soon as there is one."""
+"""When the work will be done, and for how much: by measured speed as soon as there is one.
+
+A policy is asked in the time of the run's world, which in a rehearsal goes faster than ours."""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ from tradewind.units import format_hours, format_money
 
 TICK_S = 120.0
 """A controller looks at least this often, as a rule."""
+_QUICK_S = 1.0
+"""And on this computer."""
 _SILENT = 0.02
 _EASE = 0.02
 """A run that was announced as late is on time again only when there is this share to spare."""
@@ -25,6 +29,7 @@ def known(
 ) -> Known:
     """The question for the policy; the way that is held stands first. `ways` may be left out where
     only that one is asked about."""
+    speed = spec.speed
     held = state.leg
     holding = held.request.way if held else None
     beat = _first_beat(state, seen)
@@ -34,8 +39,8 @@ def known(
         going = beat is not None and beat.doing == "working"
         start_s = 0.0 if going else holding.start_s
         ratio = _ratio(state, holding, beat if spec.steps else None)
-        capacity = capacities.of(state, holding, now, None, held=True)
-        options.append(_option(holding, ratio, start_s, 0, None, capacity))
+        capacity = capacities.of(state, holding, now, None, speed, held=True)
+        options.append(_option(holding, ratio, start_s, 0, None, capacity, speed))
     for way in ways:
         if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
             ago = [
@@ -43,20 +48,22 @@ def known(
                 for refusal in state.refusals.values()
                 if refusal.what == way.what and refusal.kind != "throttled"
             ]
-            refused_s = min(ago, default=None)
+            refused_s = min(ago) * speed if ago else None
             ratio = _ratio(state, way, None)
-            capacity = capacities.of(state, way, now, refused_s, held=False)
-            options.append(_option(way, ratio, way.start_s, way.start_cost, refused_s, capacity))
+            capacity = capacities.of(state, way, now, refused_s, speed, held=False)
+            options.append(
+                _option(way, ratio, way.start_s, way.start_cost, refused_s, capacity, speed)
+            )
     deadline_s = spec.deadline_s
-    all_s = 0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0)
+    all_s = 0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0) * speed
     return Known(
         max(spec.work - step, 0.0),
         tuple(options),
-        None if deadline_s is None else deadline_s - now,
+        None if deadline_s is None else (deadline_s - now) * speed,
         budget,
         0 if holding else None,
-        held_s=capacities.held_s(state, holding, now),
-        tick_s=TICK_S,
+        held_s=capacities.held_s(state, holding, now) * speed,
+        tick_s=TICK_S if speed == 1 else max(TICK_S, _QUICK_S * speed),
         all_work=spec.work,
         all_s=all_s,
         doubt=MEASURED if state.ratios else UNMEASURED,
@@ -96,8 +103,9 @@ def of_next(
     if option is None:
         # Nothing can be had: the soonest would be everything's best, from now on.
         option = min(question.options, key=lambda o: o.start_s + question.work / o.rate)
-    left_s = option.start_s + question.work / option.rate
-    return _changed(state, spec, seen, left_s, option.price, option.start_cost, now)
+    left_s = (option.start_s + question.work / option.rate) / spec.speed
+    price = round(option.price * spec.speed)
+    return _changed(state, spec, seen, left_s, price, option.start_cost, now)
 
 
 def _changed(
@@ -135,14 +143,16 @@ def too_late(state: RunState, spec: Spec, seen: Seen, now: float) -> Forecast | 
         over_budget=state.announced_over,
         finish_s=now,
         cost=spent(state, seen),
-        reason=f"the deadline was {format_hours((now - spec.deadline_s) / 3600)} ago",
+        reason=(
+            f"the deadline was {format_hours((now - spec.deadline_s) * spec.speed / 3600)} ago"
+        ),
     )
 
 
 def _words(spec: Spec, late: bool, over: bool, left_s: float, cost: int, now: float) -> str:
-    text = f"{format_hours(left_s / 3600)} of work and starting are left"
+    text = f"{format_hours(left_s * spec.speed / 3600)} of work and starting are left"
     if spec.deadline_s is not None:
-        until = spec.deadline_s - now
+        until = (spec.deadline_s - now) * spec.speed
         text += (
             f", and {format_hours(until / 3600)} until the deadline"
             if until > 0
@@ -177,17 +187,18 @@ def _option(
     start_cost: int,
     refused_s: float | None,
     capacity: Capacity,
+    speed: float,
 ) -> Option:
     return Option(
         way.place,
         way.market,
-        way.price_all,
-        way.rate * ratio,
-        start_s,
+        round(way.price_all / speed),
+        way.rate * ratio / speed,
+        start_s * speed,
         start_cost,
         refused_s,
         way,
-        again_s=way.start_s,
+        again_s=way.start_s * speed,
         up=capacity.up,
         up_s=capacity.since_s,
         history=capacity.history,

@@ -18,6 +18,8 @@ from tradewind.units import format_hours
 
 STAY_S = 600.0
 """A leg that has just begun is not left for a better one: speeds take a while to settle."""
+_SETTLE_S = 60.0
+"""In a rehearsal too, whose world may go faster than its machines."""
 _NEWS = 0.05
 """A change of speed by this share is worth a record."""
 
@@ -185,7 +187,8 @@ def _running(
             f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
         )
         return [*records, LegDraining(leg=leg.number, cause="idle", reason=why)]
-    if seen.known_s(leg.at) >= STAY_S and beats and (beats[0].rate or not spec.steps):
+    stay_s = STAY_S if spec.speed == 1 else max(STAY_S / spec.speed, _SETTLE_S)
+    if seen.known_s(leg.at) >= stay_s and beats and (beats[0].rate or not spec.steps):
         budget, most = None, cap(spec, seen)
         if most is not None and countable(state, seen):
             budget = most - spent(state, seen)

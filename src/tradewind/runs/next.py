@@ -52,12 +52,12 @@ def after(
         return [*records, *_poor(state, spec, seen, usable)]
     # A first spot machine that has ended early is replaced at once, as one that was taken.
     barren = state.barren - (state.over_cause == ENDED_EARLY)
-    if seen.known_s(state.over_at) < _wait_s(barren):
+    if seen.known_s(state.over_at) * spec.speed < _wait_s(barren):
         return records
     if chosen is None or chosen.way is None:
         return records
     number = len(state.requests) + 1
-    needed_s = chosen.start_s + question.work / chosen.rate
+    needed_s = (chosen.start_s + question.work / chosen.rate) / spec.speed
     request = Request(
         launch_id=f"{state.run_id}-{number}",
         run_id=state.run_id,

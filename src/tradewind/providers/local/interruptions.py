@@ -65,6 +65,8 @@ class Replay(Struct, frozen=True):
     speed: float
     """Seconds of the trace in one of ours; the notice is in ours."""
     notice_s: float
+    least_s: float = 0.0
+    """Nor is what would be taken within so long of ours to be had: it is wanted back already."""
 
     def __post_init__(self) -> None:
         if not 0 < self.speed < math.inf:
@@ -84,7 +86,10 @@ class Replay(Struct, frozen=True):
         left_s = [
             trace.until_below(min(rank + 1, trace.nodes), at_s) for rank in range(len(machine_ids))
         ]
-        return tuple(None if left is None else now + left / self.speed for left in left_s)
+        lives = tuple(None if left is None else now + left / self.speed for left in left_s)
+        if any(taken_s is not None and taken_s < now + self.least_s for taken_s in lives):
+            raise Refused("no_capacity", f"{zone} takes its spot machines back ({trace.trace_id})")
+        return lives
 
 
 def _check_notice(notice_s: float) -> None:
