@@ -32,7 +32,7 @@ PARTS = (
         "torch",
         ("torch",),
         "2.11",
-        "tradewind.torch, `tradewind profile` and what `tradewind bench` measures of training",
+        "tradewind.torch, `tradewind profile`, `tradewind demo`, benches of training",
     ),
     Part("cloud", ("obstore",), "0.12", "stores in buckets (s3://, gs://, az://)"),
     Part("aws", ("boto3",), "1.34", "AWS_PROFILE and single sign-on, and spot prices of AWS"),
