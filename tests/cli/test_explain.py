@@ -103,6 +103,9 @@ def test_a_run_that_ends_badly_says_so_too() -> None:
     why = "the job has failed 3 times without getting further"
     failed = ended("failed", why)
     assert runview.more([over, failed]) == "tradewind explain out-of-memory"
+    tail = "torch.OutOfMemoryError: CUDA out of memory."
+    last = LegOver(leg=1, cause="job_failed", reason="the job has failed", saved=0.0, tail=tail)
+    assert runview.more([last, failed]) == "tradewind explain out-of-memory"
     assert runview.more([failed]) == "tradewind explain failed"
     assert runview.more([ended("too_late", "x")]) == "tradewind explain late"
     assert runview.more([failed, Resumed(reason="x")]) is None

@@ -69,13 +69,15 @@ def outcome(state: RunState) -> str:
 
 
 def more(events: Iterable[Event]) -> str | None:
-    """The command that explains why it did not end well: by its last leg, else by its end."""
+    """The command that explains why it did not end well: by the last words of its job, by how its
+    last leg was over, else by its end."""
     from tradewind.cli import topics
 
     told = [event for event in events if isinstance(event, (LegOver, Ended, Resumed))]
     if not told or not isinstance(told[-1], Ended) or told[-1].outcome in _AS_WISHED:
         return None
-    found = (topics.more(event_words(event)) for event in [*told[-2:-1], told[-1]])
+    tails = [event.tail for event in told[-2:-1] if isinstance(event, LegOver)]
+    found = (topics.more(text) for text in [*tails, *map(event_words, told[-2:])])
     return next((command for command in found if command), None)
 
 
