@@ -5,6 +5,8 @@ needed=''
 command -v chromium >/dev/null || needed="$needed chromium"
 command -v cc >/dev/null || needed="$needed gcc libc6-dev"
 command -v tmux >/dev/null || needed="$needed tmux"
+command -v zsh >/dev/null || needed="$needed zsh"
+command -v fish >/dev/null || needed="$needed fish"
 command -v azurite-blob >/dev/null || command -v npm >/dev/null || needed="$needed npm"
 [ "$(id -u)" = 0 ] && root='' || root='sudo'
 if [ -n "$needed" ]; then

@@ -76,7 +76,13 @@ def by_age(ids: Iterable[str]) -> list[str]:
 
 def named(store: Store, name: str) -> str:
     """The same among all runs of a store."""
-    return find(run_ids(store), name)
+    ids = run_ids(store)
+    if not ids:
+        raise NotFound(
+            f"there is no run {name!r}",
+            hint=f"there are no runs in {store.url}; --store names another store",
+        )
+    return find(ids, name)
 
 
 def load(store: Store, run_id: str) -> Loaded:

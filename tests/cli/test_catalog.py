@@ -267,7 +267,7 @@ def test_reset(cli: Cli, stocked: Path) -> None:
         (["build"], 2, "--from"),
         (["doctor", "--kind", "ugly"], 2, "ugly"),
         (["refresh", "--timeout", "now"], 2, "not a length of time"),
-        (["cure"], 2, "No such command"),
+        (["cure"], 2, "no command is called 'cure'"),
     ],
 )  # fmt: skip
 def test_bad_input(cli: Cli, stocked: Path, arguments: list[str], code: int, words: str) -> None:

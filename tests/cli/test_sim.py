@@ -123,7 +123,7 @@ def test_without_options_a_thousand(cli: Cli, monkeypatch: pytest.MonkeyPatch) -
     [
         ("--seeds 0", "x<="),
         ("--seeds -5", "x<="),
-        ("--seeds many", "not a valid integer"),
+        ("--seeds many", "not a whole number"),
         ("--seeds 3 --seed 1", "leave out --seeds"),
         ("--from 3 --seed 1", "leave out --seeds and --from"),
         ("--from -1", "x>=0"),

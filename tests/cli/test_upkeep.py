@@ -15,11 +15,16 @@ def test_doctor(cli: Cli, tmp_path: Path) -> None:
     ran = cli("doctor", "--store", str(tmp_path / "store"))
     assert ran.code == 0
     assert "1 warning" in ran.out  # the clock is held
+    ran = cli("doctor", "runs", "parts", "--json", "--store", str(tmp_path / "store"))
+    assert {f["about"] for f in ran.json["findings"]} == {"runs", "parts"}
     ran = cli("doctor", "--json", "--store", "ftp://x")
     assert ran.code == 1
     assert ran.json["broken"] == 1
-    assert {f["level"] for f in ran.json["findings"]} == {"ok", "warning", "broken"}
+    assert {f["level"] for f in ran.json["findings"]} == {"ok", "missing", "warning", "broken"}
+    assert ran.json["missing"] > 0  # keys of price sources
     assert "broken" in ran.err
+    ran = cli("doctor", "computer", "parts", "--json", "--store", "ftp://x")
+    assert (ran.code, ran.json["broken"]) == (0, 0)  # what is not asked for is not looked at
 
 
 def test_sweep(cli: Cli) -> None:

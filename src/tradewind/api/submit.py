@@ -75,7 +75,9 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:
-        raise NotFound(f"there is no file {path}") from None
+        from tradewind.workload.files import beside
+
+        raise NotFound(f"there is no file {path}", hint=beside(path) or None) from None
     except IsADirectoryError:
         raise InvalidValue(
             f"{path} is a folder", hint="name the workload or plan file; --folder is for the folder"

@@ -13,13 +13,23 @@ from tradewind.catalog import summary
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.summary import Sold
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.model import Accelerator
 from tradewind.model.accelerator import PRECISIONS
 from tradewind.units import usd
 
 
-@click.command("accelerators")
+@click.command(
+    "accelerators",
+    cls=Command,
+    examples="""
+    # one chip: its facts, who sells it, for how much
+    tradewind accelerators h100
+    # all of them
+    tradewind accelerators
+    """,
+)
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -91,7 +101,7 @@ def _list(catalog: Catalog, market: dict[str, Sold]) -> None:
     render.table(columns, rows)
     render.note(
         "\nTFLOP/s: dense bf16, else fp16, else fp32. Prices, dollars per accelerator-hour: the "
-        "lowest,\nand the median of providers' medians. `tradewind accelerators NAME` shows one."
+        "lowest, and the median of providers' medians. `tradewind accelerators NAME` shows one."
     )
 
 

@@ -11,13 +11,20 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from typing import Any
+from contextlib import redirect_stderr, suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind import __version__
+from tradewind.cli.base import Group
 from tradewind.errors import NoAccess, TradewindError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+COMPLETE = "_TRADEWIND_COMPLETE"
+"""Set by the shell's completion (`tradewind completion`), whichever of our names was typed."""
 
 # The short helps stand here so that `tradewind --help` imports no command.
 COMMANDS = {
@@ -48,11 +55,14 @@ COMMANDS = {
     "catalog": "Look after the price catalog: doctor, refresh, build.",
     "sim": "Put simulated runs through everything that can go wrong.",
     "bench": "Measure our claims on your machine.",
+    "explain": "What an error, an exit code or a state of a run means, and what to do.",
+    "completion": "Let the shell complete commands, options and names of runs.",
 }
 
 
-class LazyGroup(click.Group):
-    """Knows its commands by name and imports one only to run it or to show its own help."""
+class LazyGroup(Group):
+    """Knows its commands by name and imports one only to run it, to show its own help or to
+    complete what stands behind it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -63,25 +73,36 @@ class LazyGroup(click.Group):
         from importlib import import_module
 
         command: click.Command = import_module(f"tradewind.cli.{cmd_name}").command
+        if COMPLETE in os.environ:
+            from tradewind.cli.completing import equip
+
+            equip(command)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            close = get_close_matches(args[0], COMMANDS, n=1)
-            advice = f"did you mean {close[0]!r}?" if close else "see `tradewind --help`"
-            raise click.UsageError(f"no command is called {args[0]!r}; {advice}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+        found = [CompletionItem(name, help=words) for name, words in COMMANDS.items()]
+        found = [item for item in found if item.value.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples="""
+    # what can be rented, cheapest first
+    tradewind offers h100:8
+    # what the work in a file costs, and where it is best
+    tradewind plan work.yaml
+    # do it on this computer, as if it were rented
+    tradewind run work.yaml --local
+    """,
+)
 @click.version_option(__version__, prog_name="tradewind")
 def command() -> None:
     """Finish GPU work on time, for the least money, on any cloud."""
@@ -93,18 +114,26 @@ def run(arguments: Sequence[str]) -> int:
         # A terminal that knows no × shows a question mark, not an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if COMPLETE in os.environ:
+        return _complete()
     try:
-        result: Any = command.main(list(arguments), prog_name="tradewind", standalone_mode=False)
+        result: Any = command.main(
+            list(arguments), prog_name="tradewind", standalone_mode=False, color=_colour()
+        )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except TradewindError as error:
-        _complain(error.message, error.hint)
+        from tradewind.cli import topics
+
+        _complain(error.message, error.hint, topics.more(error.message))
         return error.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return 0
     except click.ClickException as error:
-        error.show()
+        from tradewind.cli.usage import show
+
+        show(error)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted", None)
@@ -129,15 +158,31 @@ def run(arguments: Sequence[str]) -> int:
         return 1
 
 
+def _complete() -> int:
+    """Someone is typing: whatever goes wrong, nothing may be printed between their words."""
+    with suppress(Exception, SystemExit), open(os.devnull, "w") as nowhere:  # noqa: PTH123
+        with redirect_stderr(nowhere):
+            command.main([], prog_name="tradewind", complete_var=COMPLETE, standalone_mode=False)
+        sys.stdout.flush()
+    return 0
+
+
 def _hush() -> None:
     """Python would try to flush standard output again at exit, and complain."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _complain(message: str, hint: str | None) -> None:
-    click.secho("error: ", fg="red", bold=True, nl=False, err=True)
+def _colour() -> bool | None:
+    """click does not ask for NO_COLOR itself. None: on a terminal."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
+def _complain(message: str, hint: str | None, more: str | None = None) -> None:
+    colour = _colour()
+    click.secho("error: ", fg="red", bold=True, nl=False, err=True, color=colour)
     click.echo(message, err=True)
-    if hint:
-        click.secho("hint: ", fg="cyan", nl=False, err=True)
-        click.echo(hint, err=True)
+    for label, words in (("hint: ", hint), ("more: ", more)):
+        if words:
+            click.secho(label, fg="cyan", nl=False, err=True, color=colour)
+            click.echo(words, err=True)

@@ -10,10 +10,18 @@ import click
 from tradewind import clock
 from tradewind.catalog import files
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import InvalidValue
 
 
-@click.command("calibrate")
+@click.command(
+    "calibrate",
+    cls=Command,
+    examples="""
+    # to what you have measured (docs/measurements.md)
+    tradewind calibrate --data mine.csv --out fitted.json
+    """,
+)
 @click.option(
     "--data",
     multiple=True,

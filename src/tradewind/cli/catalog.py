@@ -18,13 +18,22 @@ from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.files import BUILT_IN
 from tradewind.catalog.query import FRESH_WITHIN_DAYS, literal
 from tradewind.cli import render
+from tradewind.cli.base import Group
 from tradewind.cli.render import Column
 from tradewind.errors import InvalidValue, NotFound, SourceFailed
 from tradewind.model import MARKETS
 from tradewind.units import format_money, parse_duration, usd
 
 
-@click.group("catalog")
+@click.group(
+    "catalog",
+    cls=Group,
+    examples="""
+    # how old are the prices? then renew them
+    tradewind catalog status
+    tradewind catalog refresh
+    """,
+)
 def command() -> None:
     """Look after the price catalog: what is in it, what is doubtful, and how it is renewed."""
 
@@ -32,7 +41,12 @@ def command() -> None:
 # -- status --------------------------------------------------------------------------------------
 
 
-@command.command("status")
+@command.command(
+    "status",
+    examples="""
+    tradewind catalog status
+    """,
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(as_json: bool) -> None:
     """Where the catalog comes from, how much is in it, and how old its prices are."""
@@ -91,7 +105,13 @@ def status(as_json: bool) -> None:
 # -- doctor --------------------------------------------------------------------------------------
 
 
-@command.command("doctor")
+@command.command(
+    "doctor",
+    examples="""
+    # every price of AWS that is not trusted
+    tradewind catalog doctor -p aws -l 0
+    """,
+)
 @click.option(
     "-p", "--provider", multiple=True, metavar="GLOB", help="Only this provider. Repeatable."
 )
@@ -205,8 +225,9 @@ def _report(report: Mapping[str, Any], prices: int, limit: int) -> None:
         _heading("could not be read", len(report["refused_rows"]), "row")
         _lines(report["refused_rows"], limit)
     for line in report["notes"]:
-        click.secho("note: ", bold=True, nl=False)
-        click.echo(line)
+        first, *later = render.wrapped(f"note: {line}", indent="  ")
+        click.secho(first[:6], bold=True, nl=False)
+        click.echo("\n".join([first[6:], *later]))
     render.note(
         f"{len(report['doubtful']):,} of {prices:,} prices are in doubt. They are kept, and left "
         "out of choices; `tradewind offers --all` shows them."
@@ -219,7 +240,7 @@ def _heading(words: str, number: int, noun: str) -> None:
 
 def _lines(lines: Sequence[str], limit: int) -> None:
     for line in lines[: limit or None]:
-        click.echo(f"  {line}")
+        render.paragraph(f"  {line}", indent="    ")
     if limit and len(lines) > limit:
         click.echo(f"  … and {len(lines) - limit:,} more; --limit 0 shows all")
     click.echo()
@@ -236,7 +257,15 @@ def _sentence(entry: Mapping[str, Any]) -> str:
 # -- refresh -------------------------------------------------------------------------------------
 
 
-@command.command("refresh")
+@command.command(
+    "refresh",
+    examples="""
+    # all sources whose keys are set
+    tradewind catalog refresh
+    # these two, patiently
+    tradewind catalog refresh -p aws -p azure --timeout 5m
+    """,
+)
 @click.option(
     "-p", "--provider", multiple=True, metavar="NAME", help="Only this provider. Repeatable."
 )
@@ -368,7 +397,13 @@ def _outcome(outcome: Any) -> dict[str, Any]:
 # -- build, reset, observe -----------------------------------------------------------------------
 
 
-@command.command("build")
+@command.command(
+    "build",
+    examples="""
+    # from tables of your own (docs/catalog-data.md)
+    tradewind catalog build --from tables --out mine.json.gz
+    """,
+)
 @click.option(
     "--from",
     "folder",
@@ -408,7 +443,12 @@ def build(folder: str, out: str | None) -> None:
         render.remark(f"refused: … and {len(facts.refused) - 20:,} more rows")
 
 
-@command.command("reset")
+@command.command(
+    "reset",
+    examples="""
+    tradewind catalog reset
+    """,
+)
 def reset() -> None:
     """Go back to the catalog that came with Tradewind. Your account file stays."""
     path = files.home() / "catalog.json.gz"
@@ -418,7 +458,14 @@ def reset() -> None:
         click.echo(f"The {BUILT_IN} serves already.")
 
 
-@command.command("observe")
+@command.command(
+    "observe",
+    examples="""
+    # it could not be had just now: not for two hours
+    tradewind catalog observe aws us-east-1 p5.48xlarge \\
+        --no-capacity --for 2h
+    """,
+)
 @click.argument("provider")
 @click.argument("region")
 @click.argument("instance_type", metavar="TYPE")

@@ -11,6 +11,7 @@ from tradewind import clock
 from tradewind.catalog import comparison
 from tradewind.catalog.comparison import Compared
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.offers import accelerators, age, place
 from tradewind.model import MARKETS
 from tradewind.units import usd
@@ -18,7 +19,14 @@ from tradewind.units import usd
 _PER = (("per accelerator-hour", "acc"), ("per PFLOP-hour", "pflop"), ("per GB-hour", "gb"))
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=Command,
+    examples="""
+    # two types of two providers, side by side
+    tradewind compare p5.48xlarge gpu_8x_h100_sxm5
+    """,
+)
 @click.argument("types", nargs=-1, required=True, metavar="TYPE...")
 @click.option(
     "-r",

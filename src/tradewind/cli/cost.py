@@ -11,6 +11,7 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.units import format_money, usd
@@ -22,7 +23,18 @@ if TYPE_CHECKING:
     from tradewind.store import Store
 
 
-@click.command("cost")
+@click.command(
+    "cost",
+    cls=Command,
+    examples="""
+    # every run, and what on demand would have cost
+    tradewind cost
+    # by project, since the first of the month
+    tradewind cost --by project --since 2026-11-01
+    # one run, machine by machine
+    tradewind cost finetune --by machine
+    """,
+)
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
 @click.option(
     "--by",

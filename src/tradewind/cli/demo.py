@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import demostory
+from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.demo.alone import Alone
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
     from tradewind.report.figures import Report
 
 
-@click.command("demo")
+@click.command(
+    "demo",
+    cls=Command,
+    examples="""
+    # all of it, and pages to look at in ./demo
+    tradewind demo
+    # keep the run, to look around in
+    tradewind demo --keep
+    """,
+)
 @click.option(
     "--folder",
     default="demo",

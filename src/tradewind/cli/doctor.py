@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
+from tradewind.model.finding import ABOUT
 
 if TYPE_CHECKING:
     from tradewind.model.finding import Finding
 
-_COLOURS = {"ok": "green", "warning": "yellow", "broken": "red"}
+_COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "red"}
 
 
-@click.command("doctor")
+@click.command(
+    "doctor",
+    cls=Command,
+    examples="""
+    # everything: what is broken, what is missing for what
+    tradewind doctor
+    # only what is installed, without asking the store
+    tradewind doctor parts
+    """,
+)
+@click.argument("about", nargs=-1, type=click.Choice(ABOUT), metavar="[WHAT]...")
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(store_url: str | None, as_json: bool) -> None:
-    """Check the store, credentials, clocks, this computer, and whether anything was left behind."""
+def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> None:
+    """Check all that runs stand on, what is installed and for what one would need the rest, and
+    whether anything was left behind.
+
+    WHAT: computer, parts, gpus, prices, budgets, store, credentials, clocks, runs, orphans; without
+    it, all of them. What is optional and not there is called missing, and is no warning."""
     from msgspec import to_builtins
 
     from tradewind.api import fleet
     from tradewind.upkeep.doctor import examine
 
     with render.busy("looking"):
-        found = examine(store_url, fleet.providers)
-    broken = [finding for finding in found if finding.level == "broken"]
-    warnings = [finding for finding in found if finding.level == "warning"]
+        found = examine(store_url, fleet.providers, only=about or ABOUT, sources=_sources)
+    broken, warnings, missing = (
+        [finding for finding in found if finding.level == level]
+        for level in ("broken", "warning", "missing")
+    )
     if as_json:
-        counts = {"broken": len(broken), "warnings": len(warnings)}
+        counts = {"broken": len(broken), "warnings": len(warnings), "missing": len(missing)}
         render.print_json(counts | {"findings": [to_builtins(each) for each in found]})
     else:
         for finding in found:
             _show(finding)
         if not broken:
             words = render.count(len(warnings), "warning") if warnings else "all is well"
+            if missing:
+                many = render.count(len(missing), "optional thing is", "optional things are")
+                words += f"; {many} missing"
             click.echo(f"\n{words}")
     if broken:
         raise TradewindError(
@@ -45,9 +67,21 @@ def command(store_url: str | None, as_json: bool) -> None:
         )
 
 
+def _sources() -> dict[str, Sequence[str]]:
+    from tradewind.catalog.refresh import SOURCES, source
+
+    return {name: source(name).credentials for name in SOURCES}
+
+
 def _show(finding: Finding) -> None:
-    click.secho(f"{finding.level:<8}", fg=_COLOURS[finding.level], nl=False)
-    click.echo(f" {finding.about:<12} {finding.what}")
-    for label, words in (("why", finding.why), ("do", finding.todo)):
+    what, reasons = finding.what, [("why", finding.why), ("do", finding.todo)]
+    whole = "/" in what  # a path, to be copied
+    if finding.level == "missing":  # nothing is wrong: a line will do
+        what, reasons, whole = f"{what}: needed for {finding.why}: {finding.todo}", [], False
+    line = f"{finding.level:<8} {finding.about:<12} {what}"
+    first, *later = [line] if whole else render.wrapped(line, indent=" " * 22)
+    click.secho(first[:8], fg=_COLOURS[finding.level], nl=False)
+    click.echo("\n".join([first[8:], *later]))
+    for label, words in reasons:
         if words:
             render.paragraph(f"{'':22}{label + ':':<4} {words}", indent=" " * 27, dim=True)

@@ -11,6 +11,7 @@ import click
 
 from tradewind import catalog as catalogs
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import InvalidValue
 from tradewind.units import format_count, parse_bandwidth, parse_count
 
@@ -35,7 +36,17 @@ _WORK_TERMS = {"matrix": "arithmetic", "elementwise": "bytes moved"}
 _DEGREE = click.IntRange(min=1)
 
 
-@click.command("estimate")
+@click.command(
+    "estimate",
+    cls=Command,
+    examples="""
+    # does an 8B model fit on one machine, how fast is it?
+    tradewind estimate --model llama-3.1-8b --on 8xH100-SXM
+    # adapters only, on a smaller one
+    tradewind estimate --model llama-3.1-8b --on a10g \\
+        --qlora 16 --seq 2048 --global-batch 16
+    """,
+)
 @click.option(
     "--model",
     required=True,
@@ -199,11 +210,12 @@ def _show(found: Answer) -> None:
         size += f", {format_count(found.trained_parameters, digits=3)} trained"
     machines = f"{found.devices}× {found.accelerator}"
     click.secho(f"{found.model} ({size}) on {machines}, {found.precision}", bold=True)
-    click.echo(lay.words)
+    render.paragraph(lay.words, indent="  ")
     length = f" of {render.count(found.sequence, 'token')}" if found.sequence else ""
-    click.echo(
+    render.paragraph(
         f"batch {render.count(found.global_batch, found.sample)}{length}: "
-        f"dp {lay.dp} × micro-batch {lay.micro_batch} × accumulation {lay.accumulation}"
+        f"dp {lay.dp} × micro-batch {lay.micro_batch} × accumulation {lay.accumulation}",
+        indent="  ",
     )
     if found.considered > 1:
         render.note(f"the {'best' if found.fits else 'leanest'} of {found.considered:,} layouts")
@@ -215,7 +227,8 @@ def _show(found: Answer) -> None:
 
 def _show_memory(found: Answer) -> None:
     peak, capacity = found.memory_gb["peak"], found.capacity_gb
-    click.echo(f"\nmemory  {_bar(peak / capacity)} {_size(peak)} of {capacity:g} GB")
+    wide = 40 if render.columns() >= 72 else 24
+    click.echo(f"\nmemory  {_bar(peak / capacity, wide)} {_size(peak)} of {capacity:g} GB")
     for item, gigabytes in found.memory_gb.items():
         if item != "peak" and gigabytes > 0.002 * peak:
             click.echo(f"  {item:<13} {_size(gigabytes):>8}  {_bar(gigabytes / peak, 20)}")
@@ -233,8 +246,10 @@ def _show_time(found: Answer) -> None:
     low, high = (_rate(getattr(found, f"{end}_{kinds[0][0]}")) for end in ("low", "high"))
     shown = [f"{_rate(getattr(found, kind))} {unit}" for kind, unit in kinds]
     shown[0] += f" ({low} to {high} in 4 of 5 cases)"
-    click.echo(
-        f"\nstep    {_time(found.step_s)}, {', '.join(shown)}, {found.utilisation:.0%} of peak"
+    click.echo()
+    render.labelled(
+        "step    ",
+        f"{_time(found.step_s)}, {', '.join(shown)}, {found.utilisation:.0%} of peak",
     )
     render.note(f"the range: {found.band}")
     for item, seconds in sorted(found.seconds.items(), key=lambda pair: -pair[1]):

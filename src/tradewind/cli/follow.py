@@ -128,6 +128,9 @@ def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:
         raise
     if not quiet:
         _print(runview.ending(sight.state, sight.cost))
+        more = runview.more(event for commit in sight.commits for event in commit.events)
+        if more:
+            _print(f"more: {more}")
     return outcome
 
 

@@ -7,9 +7,19 @@ from dataclasses import asdict
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("init")
+@click.command(
+    "init",
+    cls=Command,
+    examples="""
+    # try a bucket, and keep runs there from now on
+    tradewind init s3://my-bucket/tradewind
+    # is the store that serves now to be trusted?
+    tradewind init
+    """,
+)
 @click.argument("url", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(url: str | None, as_json: bool) -> None:
@@ -31,7 +41,10 @@ def command(url: str | None, as_json: bool) -> None:
         for check in checks:
             mark = "ok  " if check.kept else "BAD "
             click.secho(f"  {mark}", fg="green" if check.kept else "red", nl=False)
-            click.echo(f"{check.promise:<28} {check.saw}")
+            first, *later = render.wrapped(
+                f"{'':6}{check.promise:<28} {check.saw}", indent=" " * 35
+            )
+            click.echo("\n".join([first[6:], *later]))
     broken = [check for check in checks if not check.kept]
     if broken:
         raise SourceFailed(

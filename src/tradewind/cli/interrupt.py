@@ -5,9 +5,17 @@ from __future__ import annotations
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("interrupt")
+@click.command(
+    "interrupt",
+    cls=Command,
+    examples="""
+    # two minutes' notice, as on AWS, then SIGKILL
+    tradewind interrupt finetune --notice 2m
+    """,
+)
 @click.argument("run")
 @click.option("--notice", default="10s", show_default=True, metavar="TIME", help="How long before.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")

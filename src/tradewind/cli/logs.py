@@ -9,6 +9,7 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.api.logs import Reader
@@ -17,7 +18,16 @@ if TYPE_CHECKING:
 _POLL_S = 1.0
 
 
-@click.command("logs")
+@click.command(
+    "logs",
+    cls=Command,
+    examples="""
+    # what it prints, until it is over
+    tradewind logs finetune -f
+    # the second machine's, of the first leg
+    tradewind logs finetune --leg 1 --rank 1
+    """,
+)
 @click.argument("run")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run is over.")
 @click.option("--leg", type=click.IntRange(min=1), help="Of this leg only. Default: all.")

@@ -15,6 +15,7 @@ from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.query import FRESH_WITHIN_DAYS, SORTS, Selection
 from tradewind.catalog.table import PRICE_GROUPS
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS, Offer, Price
@@ -31,8 +32,20 @@ _UNIT = {
 }
 
 
-@click.command("offers")
-@click.argument("accelerator", required=False)
+@click.command(
+    "offers",
+    cls=Command,
+    examples="""
+    # machines with eight H100, cheapest first
+    tradewind offers h100:8
+    # spot in Europe, at least 80 GB, $2 an hour at most
+    tradewind offers --market spot -r 'eu-*' -m 80GB \\
+        --max-price '$2'
+    # for a program
+    tradewind offers a100 --json
+    """,
+)
+@click.argument("accelerator", nargs=-1)
 @click.option(
     "-a",
     "--accelerator",
@@ -100,7 +113,7 @@ _UNIT = {
     help="What to draw: providers × accelerators, or markets by region.",
 )
 def command(
-    accelerator: str | None,
+    accelerator: tuple[str, ...],
     named: tuple[str, ...],
     count: str | None,
     memory: str | None,
@@ -116,14 +129,15 @@ def command(
 ) -> None:
     """Search what can be rented, cheapest first.
 
-    ACCELERATOR is a name in any spelling, with a count if you like: h100:8, 8xA100-80GB, v5e-16.
-    Prices that are stale or in doubt are left out, and the last lines say how many and why.
+    ACCELERATOR is a name in any spelling, with a count if you like: h100:8, 8xA100-80GB, v5e-16;
+    of several, any will do. Prices that are stale or in doubt are left out, and the last lines say
+    how many and why.
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
     if chart and plot is None:
         raise click.UsageError("--chart says what --plot draws; there is no --plot")
-    wanted = ([] if accelerator is None else [accelerator]) + list(named)
+    wanted = [*accelerator, *named]
     filters: dict[str, Any] = {
         "accelerator": wanted or None,
         "count": None if count is None else _count(count),

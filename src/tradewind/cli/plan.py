@@ -13,6 +13,7 @@ import click
 from tradewind import catalog as catalogs
 from tradewind import clock, workload
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import BadWorkload, InvalidValue, NotFound
 from tradewind.workload import reader
 from tradewind.workload.kinds import is_path
@@ -104,7 +105,19 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@click.command("plan")
+@click.command(
+    "plan",
+    cls=Command,
+    examples="""
+    # the cheapest ways to do what the file says
+    tradewind plan work.yaml
+    # without a file
+    tradewind plan --model llama-3.1-8b --tokens 100M \\
+        --seq 4096 --global-batch 64 --deadline 48h
+    # why not that machine? what would do instead of it?
+    tradewind plan work.yaml --why p5.48xlarge
+    """,
+)
 @click.argument("file", metavar="[WORKLOAD.yaml]", required=False)
 @_of_the_work
 @click.option("--top", type=click.IntRange(1, 100), default=5, show_default=True, help="Plans.")

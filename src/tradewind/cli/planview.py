@@ -296,7 +296,7 @@ def losers(plans: Plans) -> None:
 
 
 def _show_what_would_do(plans: Plans) -> None:
-    click.secho(f"{plans.workload.name}: {work_words(plans.workload)}", bold=True)
+    render.paragraph(f"{plans.workload.name}: {work_words(plans.workload)}", indent="  ", bold=True)
     if limits := limit_words(plans.workload):
         render.paragraph(f"limits: {limits}", indent="  ", dim=True)
     if plans.relaxations:
@@ -305,7 +305,8 @@ def _show_what_would_do(plans: Plans) -> None:
             plan = change.plan
             render.paragraph(f"  {change.why}: {in_words(plan)}", indent="    ")
     elif plans.front:
-        click.echo("\nNothing keeps every limit, and giving way on one alone is not enough.")
+        click.echo()
+        render.paragraph("Nothing keeps every limit, and giving way on one alone is not enough.")
         fastest, cheapest = plans.front[0], plans.front[-1]
         for words, plan in (("fastest", fastest), ("cheapest", cheapest)):
             render.paragraph(f"  the {words} of all: {in_words(plan)}", indent="    ")

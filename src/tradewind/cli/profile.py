@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import NoAccess
 from tradewind.units import format_bytes, format_count
 
@@ -21,7 +22,17 @@ if TYPE_CHECKING:
 _SHOWN = 8  # kinds of layers
 
 
-@click.command("profile")
+@click.command(
+    "profile",
+    cls=Command,
+    examples="""
+    # the function `make` in model.py, in this folder
+    tradewind profile model:make --out model.json
+    # say what goes in, and then plan with it
+    tradewind profile model:make \\
+        --input 'int64[8,1024]:vocab=50257' --dtype bf16
+    """,
+)
 @click.argument("factory", metavar="MODULE:FACTORY")
 @click.option(
     "--input",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
 from tradewind.runs.words import OUTCOMES
 
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 _WORKERS = 32
 
 
-@click.command("ps")
+@click.command(
+    "ps",
+    cls=Command,
+    examples="""
+    # those that are going on
+    tradewind ps
+    # those that are over, too, of another store
+    tradewind ps --all --store s3://my-bucket/tradewind
+    """,
+)
 @click.option("--all", "every", is_flag=True, help="Those that are over, too.")
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -9,11 +9,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from shutil import get_terminal_size
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PIPE_WIDTH = 240
+_ROOMY = 100
+_PATH = re.compile(r"(^|\s|file://)/\w")
 _MINOR = 4  # columns to keep this little are worth less than a whole name
 
 
@@ -46,12 +51,25 @@ def console(*, stderr: bool = False) -> Console:
         def on_broken_pipe(self) -> None:
             raise  # it is called while the error is handled; run() knows what to do
 
-    stream = sys.stderr if stderr else sys.stdout
-    told = os.environ.get("COLUMNS", "")
-    width = int(told) if told.isdecimal() and int(told) else None
-    if width is None and not stream.isatty():
-        width = _PIPE_WIDTH
+    width = None if _told() is None and _stream(stderr).isatty() else columns(stderr=stderr)
     return Plain(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def columns(*, stderr: bool = False) -> int:
+    """How wide the output is: as $COLUMNS says, as the terminal is, or as a pipe may be."""
+    told = _told()
+    if told is not None:
+        return told
+    return get_terminal_size().columns if _stream(stderr).isatty() else _PIPE_WIDTH
+
+
+def _told() -> int | None:
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() and int(told) else None
+
+
+def _stream(stderr: bool) -> TextIO:
+    return sys.stderr if stderr else sys.stdout
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
@@ -143,22 +161,37 @@ def busy(text: str) -> Iterator[None]:
 
 
 def note(text: str) -> None:
-    """A remark under a table."""
-    click.secho(text, dim=True)
+    """A remark under a table. Whole where it holds a path, which may be copied, and in a pipe with
+    room enough, where it may be searched for."""
+    roomy = not sys.stdout.isatty() and columns() >= _ROOMY
+    for line in text.split("\n"):
+        whole = roomy or not line or _PATH.search(line)
+        click.secho(line if whole else "\n".join(wrapped(line, indent="  ")), dim=True)
 
 
 def paragraph(text: str, *, indent: str = "", **style: Any) -> None:
     """Words broken where a line of the terminal ends; later lines begin with `indent`."""
-    from textwrap import wrap
+    click.secho("\n".join(wrapped(text, indent=indent)), **style)
 
-    lines = wrap(
+
+def wrapped(text: str, *, indent: str = "", widest: int | None = None) -> list[str]:
+    """The lines of a paragraph."""
+    width = max(columns(), 40)
+    width = width if widest is None else min(width, widest)
+    if len(text) <= width:
+        return [text]
+    return wrap(
         text,
-        max(console().width, 40),
+        width,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
-    click.secho("\n".join(lines), **style)
+
+
+def labelled(label: str, text: str) -> None:
+    """`label` and what belongs to it, which goes on below its own beginning."""
+    paragraph(label + text, indent=" " * len(label))
 
 
 def remark(text: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.report.figures import Curve, Report, Stay
@@ -18,7 +19,14 @@ _MACHINES_OWN = "telemetry/"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-@click.command("report")
+@click.command(
+    "report",
+    cls=Command,
+    examples="""
+    # a page to send on (RUN: the id, or how it begins)
+    tradewind report finetune --html finetune.html
+    """,
+)
 @click.argument("run")
 @click.option("--html", metavar="FILE", help="Write a page that opens offline.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
@@ -57,14 +65,14 @@ def show(report: Report, *, events: bool = True) -> None:
     from tradewind.report import words
 
     click.echo(f"{report.run_id}  {report.state.replace('_', ' ')}")
-    click.echo(words.sentence(report))
+    render.paragraph(words.sentence(report))
     for text in words.simulated(report) or ():
-        click.echo(text)
+        render.paragraph(text)
     if report.submitted is None:
         return
     click.echo()
     for name, text in _facts(report):
-        click.echo(f"  {name:<12}{text}")
+        render.labelled(f"  {name:<12}", text)
     _legs(report)
     curves = [curve for curve in report.curves if not curve.name.startswith(_MACHINES_OWN)]
     if curves:
@@ -77,7 +85,7 @@ def show(report: Report, *, events: bool = True) -> None:
         click.echo()
     for line in report.events[-_LAST:]:
         moment = words.after((line.at - report.submitted).total_seconds())
-        click.echo(f"  {moment:<12}{line.words}")
+        render.labelled(f"  {moment:<12}", line.words)
         if line.tail:
             click.echo(line.tail)
     if len(report.events) > _LAST:
@@ -170,8 +178,9 @@ def _as_shown(leg: Stay) -> dict[str, object]:
 def _spark(curve: Curve) -> str:
     """The curve in one line, from its first step to its last."""
     means = [bucket.mean for bucket in curve.buckets]
-    per = max(len(means) / _WIDTH, 1.0)
-    groups = [means[int(at * per) : int((at + 1) * per)] for at in range(_WIDTH)]
+    wide = min(_WIDTH, max(render.columns() - 46, 12))  # figures stand beside it
+    per = max(len(means) / wide, 1.0)
+    groups = [means[int(at * per) : int((at + 1) * per)] for at in range(wide)]
     values = [sum(group) / len(group) for group in groups if group]
     low, high = min(values), max(values)
     reach = (high - low) or 1.0

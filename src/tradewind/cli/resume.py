@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import click
 
+from tradewind.cli.base import Command
 
-@click.command("resume")
+
+@click.command(
+    "resume",
+    cls=Command,
+    examples="""
+    # it ran out of money: go on from the checkpoint
+    tradewind resume finetune --budget '$50'
+    # it was stopped: go on, with another deadline
+    tradewind resume finetune --deadline 12h
+    """,
+)
 @click.argument("run")
 @click.option("--budget", metavar="MONEY", help="A new one, for all that it costs since it began.")
 @click.option("--deadline", metavar="TIME", help="A new one, from now: 12h, 3d.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.api.wishes import Wish
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
 _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 
 
-@click.command("run")
+@click.command(
+    "run",
+    cls=Command,
+    examples="""
+    # plan it, ask, and carry it out on this computer
+    tradewind run work.yaml --local
+    # machines live for about a minute: does it survive?
+    tradewind run work.yaml --local --chaos 60s --yes
+    # what was planned before, in the background
+    tradewind run plan.json --local --yes --detach
+    """,
+)
 @click.argument("file", metavar="WORKLOAD|PLAN")
 @click.option("--local", is_flag=True, help="On this computer, priced as the plan's machines.")
 @click.option(

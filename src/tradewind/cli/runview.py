@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from tradewind.model.event import Ended, Event, LegOver, Resumed
 from tradewind.runs.words import OUTCOMES, outcome_words
 from tradewind.runs.words import event_words as event_words
 from tradewind.units import format_hours, format_money
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from tradewind.model.run import Heartbeat
     from tradewind.runs.state import RunState
     from tradewind.runs_store import Loaded
+
+_AS_WISHED = ("succeeded", "cancelled")
 
 
 def status(
@@ -63,6 +66,19 @@ def cost(loaded: Loaded) -> int:
 def outcome(state: RunState) -> str:
     """How it ended, in words."""
     return outcome_words(state.outcome)
+
+
+def more(events: Iterable[Event]) -> str | None:
+    """The command that explains why it did not end well: by the last words of its job, by how its
+    last leg was over, else by its end."""
+    from tradewind.cli import topics
+
+    told = [event for event in events if isinstance(event, (LegOver, Ended, Resumed))]
+    if not told or not isinstance(told[-1], Ended) or told[-1].outcome in _AS_WISHED:
+        return None
+    tails = [event.tail for event in told[-2:-1] if isinstance(event, LegOver)]
+    found = (topics.more(text) for text in [*tails, *map(event_words, told[-2:])])
+    return next((command for command in found if command), None)
 
 
 def ending(state: RunState, micros: int) -> str:

@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.units import format_bytes, format_count, format_duration, format_money
 
 if TYPE_CHECKING:
     from tradewind.model import Workload
 
 
-@click.command("schema")
+@click.command(
+    "schema",
+    cls=Command,
+    examples="""
+    # is the file right, and what does it ask for?
+    tradewind schema --check work.yaml
+    # for your editor
+    tradewind schema --out workload.schema.json
+    """,
+)
 @click.argument("name", type=click.Choice(["workload"]), default="workload")
 @click.option("--out", metavar="FILE", help="Write it into FILE.")
 @click.option(
@@ -47,7 +57,7 @@ def _show(work: Workload) -> None:
         ("limits", limit_words(work)),
     ):
         if words:
-            click.echo(f"  {title:<7} {words}")
+            render.labelled(f"  {title:<7} ", words)
 
 
 def work_words(work: Workload) -> str:

@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
     from tradewind.api.follow import Sight
     from tradewind.runs_store import Loaded
 
-_WIDTH, _LEAST = 48, 16
+_WIDTH, _LEAST, _LABEL = 48, 20, 10
 
 
-@click.command("show")
+@click.command(
+    "show",
+    cls=Command,
+    examples="""
+    # RUN is the id, or how it begins
+    tradewind show finetune
+    """,
+)
 @click.argument("run")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -56,7 +64,13 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
         for event in commit.events:
             words = runview.event_words(event)
             if words:
-                click.echo(f"{commit.at.astimezone():%Y-%m-%d %H:%M:%S}  {words}")
+                first, *tail = words.splitlines()
+                render.labelled(f"{commit.at.astimezone():%Y-%m-%d %H:%M:%S}  ", first)
+                for line in tail:
+                    click.echo(line)
+    more = runview.more(loaded.events)
+    if more:
+        render.note(f"more: {more}")
 
 
 def _summary(loaded: Loaded, sight: Sight) -> None:
@@ -94,17 +108,25 @@ def timeline(legs: list[dict[str, Any]]) -> None:
     end = max(leg["to"] or max(leg["up"] or leg["from"], now) for leg in legs)
     span = max((end - start).total_seconds(), 1.0)
 
-    causes = [leg["cause"].replace("_", " ") or "goes on" for leg in legs]
-    words = max(len(leg["where"]) + len(cause) for leg, cause in zip(legs, causes, strict=True))
-    width = max(min(_WIDTH, render.console().width - words - 14), _LEAST)
+    texts = [f"{leg['where']}: {leg['cause'].replace('_', ' ') or 'goes on'}" for leg in legs]
+    # In a narrow terminal shorter bars, and at last what they are of below them.
+    width = render.columns()
+    room = width - _LABEL - 2 - max(map(len, texts))
+    beside = room >= _LEAST
+    bar_width = min(_WIDTH, room) if beside else min(_WIDTH, max(width - _LABEL, _LEAST))
 
     def at(moment: datetime) -> int:
-        return int(width * (moment - start).total_seconds() / span)
+        return int(bar_width * (moment - start).total_seconds() / span)
 
-    for leg, cause in zip(legs, causes, strict=True):
+    for leg, text in zip(legs, texts, strict=True):
         over = leg["to"] or end
         up = leg["up"] or over
         sign = "=" if leg["market"] == "spot" else "#"
         bar = " " * at(leg["from"]) + "." * (at(up) - at(leg["from"]))
         bar += sign * max(at(over) - at(up), 1 if leg["up"] else 0)
-        click.echo(f"  leg {leg['leg']:<3} {bar:<{width + 1}} {leg['where']}: {cause}")
+        label = f"  leg {leg['leg']:<3} "
+        if beside:
+            click.echo(f"{label}{bar:<{bar_width + 1}} {text}")
+        else:
+            click.echo(f"{label}{bar}")
+            render.labelled(" " * _LABEL, text)

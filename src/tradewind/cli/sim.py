@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Group
 from tradewind.cli.simtrace import trace
 from tradewind.errors import TradewindError
 
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 _DEFAULT_SEEDS = 1000
 
 
-@click.group("sim")
+@click.group(
+    "sim",
+    cls=Group,
+    examples="""
+    # a thousand runs through crashes and lies
+    tradewind sim faults
+    """,
+)
 def command() -> None:
     """Put simulated runs through everything that can go wrong."""
 
@@ -24,7 +32,15 @@ def command() -> None:
 command.add_command(trace)
 
 
-@command.command("faults")
+@command.command(
+    "faults",
+    examples="""
+    # other runs than last time, by two processes
+    tradewind sim faults --from 1000 --seeds 200 --jobs 2
+    # what happened in one of them
+    tradewind sim faults --seed 7 --story
+    """,
+)
 @click.option(
     "--seeds",
     type=click.IntRange(1, 100_000_000),

@@ -10,6 +10,7 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.cli.bench.spot import listed
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.units import format_money
@@ -27,7 +28,14 @@ _MARKETS: tuple[Market, Market] = ("on_demand", "spot")
 _SHOWN = "greedy,uniform,tradewind"
 
 
-@click.command("trace")
+@click.command(
+    "trace",
+    cls=Command,
+    examples="""
+    # would it have been in time, from hour 24 on?
+    tradewind sim trace work.yaml --traces spot.csv --start 24
+    """,
+)
 @click.argument("workload", metavar="WORKLOAD")
 @click.option("--traces", required=True, metavar="FILE", help="Series of spot capacity, CSV.")
 @click.option(

@@ -5,9 +5,17 @@ from __future__ import annotations
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("stop")
+@click.command(
+    "stop",
+    cls=Command,
+    examples="""
+    # save, stop, give the machines back
+    tradewind stop finetune
+    """,
+)
 @click.argument("run")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--no-wait", is_flag=True, help="Ask, and leave the rest to whoever watches it.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
 
 if TYPE_CHECKING:
@@ -18,7 +19,16 @@ _SMALL = ("token", "wish", "log")
 """Told by their number: a home in use has many, and nobody wants to read their names."""
 
 
-@click.command("sweep")
+@click.command(
+    "sweep",
+    cls=Command,
+    examples="""
+    # what would be done
+    tradewind sweep --dry-run
+    # do it, and do not ask
+    tradewind sweep --yes
+    """,
+)
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

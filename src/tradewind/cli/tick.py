@@ -6,9 +6,17 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("tick")
+@click.command(
+    "tick",
+    cls=Command,
+    examples="""
+    # from cron, every minute
+    tradewind tick --store s3://my-bucket/tradewind
+    """,
+)
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(store_url: str | None, as_json: bool) -> None:

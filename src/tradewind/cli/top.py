@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import NotFound, TradewindError
 
 if TYPE_CHECKING:
@@ -19,7 +20,16 @@ if TYPE_CHECKING:
 Look = Callable[[], "list[View]"]
 
 
-@click.command("top")
+@click.command(
+    "top",
+    cls=Command,
+    examples="""
+    # all runs that are going on, until Ctrl-C
+    tradewind top
+    # a training that you started yourself, by its folder
+    tradewind top checkpoints/
+    """,
+)
 @click.argument("run", required=False)
 @click.option("--once", is_flag=True, help="Print it once, and do not stay.")
 @click.option(
@@ -119,7 +129,7 @@ def _of_runs(run: str | None, store_url: str | None) -> Look:
 
 def _print_once(views: list[View]) -> None:
     if not views:
-        click.echo("no runs are going on; to look at any other training, name its folder")
+        render.paragraph("no runs are going on; to look at any other training, name its folder")
     out = render.console()
     for number, view in enumerate(views):
         if number:

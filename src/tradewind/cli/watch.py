@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.controller.loop import Troubles
     from tradewind.store.base import Store
 
 
-@click.command("watch")
+@click.command(
+    "watch",
+    cls=Command,
+    examples="""
+    # come back to a run, until it is over
+    tradewind watch finetune
+    # look after all runs, until Ctrl-C
+    tradewind watch
+    """,
+)
 @click.argument("run", required=False)
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each event.")

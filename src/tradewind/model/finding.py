@@ -6,12 +6,26 @@ from typing import Any
 
 from msgspec import Struct
 
-OK, WARNING, BROKEN = "ok", "warning", "broken"
+OK, MISSING, WARNING, BROKEN = "ok", "missing", "warning", "broken"
+"""Missing: an optional part. Nothing is wrong; `why` is then what it is needed for."""
+
+ABOUT = (
+    "computer",
+    "parts",
+    "gpus",
+    "prices",
+    "budgets",
+    "store",
+    "credentials",
+    "clocks",
+    "runs",
+    "orphans",
+)
 
 
 class Finding(Struct, frozen=True, kw_only=True):
     about: str
-    """store, credentials, clocks, computer, budgets, runs, orphans"""
+    """One of ABOUT."""
     level: str
     what: str
     why: str = ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import DecodeError, json
 
@@ -12,11 +13,11 @@ from tradewind import store as stores
 from tradewind.controller import persist
 from tradewind.controller.loop import LEASE
 from tradewind.errors import NotFound, TradewindError
-from tradewind.model.finding import BROKEN, OK, WARNING, Finding
+from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
 from tradewind.ownfiles import home
 from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Dated, Store
-from tradewind.upkeep import checks
+from tradewind.upkeep import checks, gpus, parts
 from tradewind.upkeep.survey import Survey, survey
 
 _NEWEST = 20
@@ -25,12 +26,24 @@ _MOST = 200
 """So many are asked whether they were ever submitted; `sweep` asks all."""
 _ATTENDED_S = 300.0
 _SHOWN = 3
+_IN_RUNS = {"clocks", "runs", "orphans"}
+_IN_A_STORE = _IN_RUNS | {"store", "credentials"}
 
 
-def examine(url: str | None, providers: Callable[[Store], Mapping[str, Provider]]) -> list[Finding]:
+def examine(
+    url: str | None,
+    providers: Callable[[Store], Mapping[str, Provider]],
+    *,
+    only: Collection[str] = ABOUT,
+    sources: Callable[[], Mapping[str, Sequence[str]]] = dict,
+) -> list[Finding]:
+    """`only` of these is told, and a store without which that cannot be known. `sources` names the
+    variables that each source of prices needs."""
     found: list[Finding] = []
 
     def collect(about: str, check: Callable[[], Iterable[Finding]]) -> None:
+        if about not in only:
+            return
         try:
             found.extend(check())
         except TradewindError as error:
@@ -39,7 +52,12 @@ def examine(url: str | None, providers: Callable[[Store], Mapping[str, Provider]
             found.append(_bug(about, error))
 
     collect("computer", checks.computer_checks)
+    collect("parts", parts.part_checks)
+    collect("gpus", gpus.gpu_checks)
+    collect("prices", lambda: parts.price_checks(sources(), os.environ))
     collect("budgets", checks.budget_checks)
+    if not _IN_A_STORE & set(only):
+        return found
     store: Store | None = None
     try:
         store = stores.open(url)
@@ -48,19 +66,22 @@ def examine(url: str | None, providers: Callable[[Store], Mapping[str, Provider]
         met = [f.measured.get("error", "") for f in found if f.about == "store"]
         met = [name for name in met if name]
         collect("credentials", lambda: checks.credential_checks(opened.url, met))
+        collect("credentials", lambda: parts.bucket_checks(opened.url, os.environ, Path.home()))
     except TradewindError as error:
         found.append(checks.refused("store", f"{url or 'the store'} cannot be opened", error))
     if store is None or any(f.about == "store" and f.level == BROKEN for f in found):
-        found.append(_unseen())
+        if only != ("store",):
+            found.append(_unseen())
         return found
     whole = store
     rented: dict[str, Provider] = {}
-    collect("credentials", lambda: _providers(whole, providers, rented))
+    found += [f for f in _providers(whole, providers, rented) if f.about in only]
     sight = Survey()
-    try:
-        sight = survey(whole, rented)
-    except TradewindError as error:
-        found.append(checks.refused("runs", "they cannot be looked through", error))
+    if _IN_RUNS & set(only):
+        try:
+            sight = survey(whole, rented)
+        except TradewindError as error:
+            found.append(checks.refused("runs", "they cannot be looked through", error))
     collect("clocks", lambda: checks.clock_checks(whole, sight.listings))
     collect("runs", lambda: _runs(whole, sight))
     collect("orphans", lambda: _orphans(whole, sight, rented))

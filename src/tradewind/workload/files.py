@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from tradewind.workload.known import Known
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
 
+_SUFFIXES = (".yaml", ".yml")
 _MOST_BYTES = 4 * yamltree.LARGEST  # of the largest text that could still be read
 
 
@@ -69,7 +71,8 @@ def _text(path: Path) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise NoAccess(
-            f"{path} cannot be read: {reason}", hint="docs/workload.md describes the file"
+            f"{path} cannot be read: {reason}",
+            hint=beside(path) or "docs/workload.md describes the file",
         ) from None
     if len(data) > _MOST_BYTES:
         raise BadWorkload(f"{path} is larger than {_MOST_BYTES // 10**6} MB; is it the right file?")
@@ -80,3 +83,20 @@ def _text(path: Path) -> str:
             f"{path} is not UTF-8 text: {error.reason} at byte {error.start}",
             hint="docs/workload.md describes the file",
         ) from None
+
+
+def beside(path: Path) -> str:
+    """For what is not there or is a folder: which file might have been meant."""
+    with suppress(OSError):
+        folder = path if path.is_dir() else path.parent
+        if path == folder or not path.exists():
+            there = sorted(each.name for each in folder.iterdir() if each.suffix in _SUFFIXES)
+            return f"in {folder} there {_some(there)}"
+    return ""
+
+
+def _some(names: list[str]) -> str:
+    if not names:
+        return "is no YAML file; docs/workload.md describes one"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{'is' if len(names) == 1 else 'are'} {', '.join(names[:3])}{more}"

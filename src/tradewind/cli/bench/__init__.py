@@ -9,11 +9,19 @@ from typing import Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Group
 from tradewind.cli.bench import chaos, checkpoint, loader, telemetry, training
 from tradewind.cli.bench.spot import spot
 
 
-@click.group("bench")
+@click.group(
+    "bench",
+    cls=Group,
+    examples="""
+    # does the command line start fast?
+    tradewind bench startup
+    """,
+)
 def command() -> None:
     """Measure our claims on your machine. docs/benchmarks.md has the figures we got."""
 
@@ -24,7 +32,12 @@ _repeats = click.option(
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@command.command("startup")
+@command.command(
+    "startup",
+    examples="""
+    tradewind bench startup --peer 'git --version'
+    """,
+)
 @click.option("--peer", multiple=True, metavar="COMMAND", help="Time this too, e.g. 'sky --help'.")
 @_repeats
 @_json
@@ -61,7 +74,12 @@ def startup(peer: tuple[str, ...], repeat: int, as_json: bool) -> None:
         click.echo(f"{name:<{width}} {1e3 * seconds:8.1f} ms {ratio:6.1f}×")
 
 
-@command.command("catalog")
+@command.command(
+    "catalog",
+    examples="""
+    tradewind bench catalog
+    """,
+)
 @_repeats
 @_json
 def catalog(repeat: int, as_json: bool) -> None:
@@ -86,7 +104,12 @@ def catalog(repeat: int, as_json: bool) -> None:
         click.echo(f"{name:<32}{taken:7.2f} ms  {verdict} {limit:g} ms")
 
 
-@command.command("plan")
+@command.command(
+    "plan",
+    examples="""
+    tradewind bench plan --repeat 5
+    """,
+)
 @_repeats
 @_json
 def plan(repeat: int, as_json: bool) -> None:
@@ -98,7 +121,12 @@ def plan(repeat: int, as_json: bool) -> None:
     _figures(found, as_json)
 
 
-@command.command("journal")
+@command.command(
+    "journal",
+    examples="""
+    tradewind bench journal --repeat 3
+    """,
+)
 @_repeats
 @_json
 def journal(repeat: int, as_json: bool) -> None:
@@ -110,7 +138,12 @@ def journal(repeat: int, as_json: bool) -> None:
     _figures(found, as_json)
 
 
-@command.command("controller")
+@command.command(
+    "controller",
+    examples="""
+    tradewind bench controller --runs 1000
+    """,
+)
 @click.option(
     "--runs",
     type=click.IntRange(1, 1_000_000),
@@ -146,7 +179,13 @@ def controller(runs: int, as_json: bool) -> None:
 _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
 
 
-@command.command("estimate")
+@command.command(
+    "estimate",
+    examples="""
+    # as for a lab that we never saw
+    tradewind bench estimate --leave-one-source-out
+    """,
+)
 @_data
 @click.option(
     "--leave-one-source-out", is_flag=True, help="Fit without each source in turn, and score it."
@@ -180,7 +219,12 @@ def estimate(
     _figures(found, as_json)
 
 
-@command.command("memory")
+@command.command(
+    "memory",
+    examples="""
+    tradewind bench memory
+    """,
+)
 @_data
 @_json
 def memory(data: str | None, as_json: bool) -> None:
@@ -190,7 +234,12 @@ def memory(data: str | None, as_json: bool) -> None:
     _figures(bench.measure(_needed(data)), as_json)
 
 
-@command.command("other-models")
+@command.command(
+    "other-models",
+    examples="""
+    tradewind bench other-models
+    """,
+)
 @_data
 @_json
 def other_models(data: str | None, as_json: bool) -> None:
@@ -200,7 +249,12 @@ def other_models(data: str | None, as_json: bool) -> None:
     _figures(bench.measure(_needed(data)), as_json)
 
 
-@command.command("gpu-steps")
+@command.command(
+    "gpu-steps",
+    examples="""
+    tradewind bench gpu-steps
+    """,
+)
 @click.option("--on", metavar="ACCELERATOR", help="What the GPU is. Default: what its driver says.")
 @_json
 def gpu_steps(on: str | None, as_json: bool) -> None:
@@ -219,7 +273,12 @@ def gpu_steps(on: str | None, as_json: bool) -> None:
         render.print_json({"accelerator": name, "steps": found})
 
 
-@command.command("recovery")
+@command.command(
+    "recovery",
+    examples="""
+    tradewind bench recovery --repeat 3
+    """,
+)
 @click.option(
     "--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="How often."
 )

@@ -9,9 +9,17 @@ from typing import Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("chaos")
+@click.command(
+    "chaos",
+    cls=Command,
+    examples="""
+    # kill twenty times
+    tradewind bench chaos --kills 20 --runs 2
+    """,
+)
 @click.option(
     "--kills", type=click.IntRange(1, 100_000), default=200, show_default=True, help="How often."
 )

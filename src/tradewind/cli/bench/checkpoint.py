@@ -8,10 +8,18 @@ from typing import Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.units import parse_bytes, parse_count
 
 
-@click.command("checkpoint")
+@click.command(
+    "checkpoint",
+    cls=Command,
+    examples="""
+    # 256 MB, on the disk of this folder
+    tradewind bench checkpoint --bytes 256MB --device cpu
+    """,
+)
 @click.option("--params", metavar="COUNT", help="Weights, in 32 bits, with AdamW. Or --bytes.")
 @click.option("--bytes", "state", metavar="SIZE", help="Of the state. Default 18.4GB; CPU: 64MB.")
 @click.option(

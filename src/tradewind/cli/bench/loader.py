@@ -9,9 +9,19 @@ from typing import Any
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("loader")
+@click.command(
+    "loader",
+    cls=Command,
+    examples="""
+    # datasets made for it
+    tradewind bench loader
+    # yours, with steps of 50 ms
+    tradewind bench loader mine:dataset --step-ms 50
+    """,
+)
 @click.argument("dataset", required=False, metavar="[MODULE:DATASET]")
 @click.option(
     "--batch",

@@ -9,6 +9,7 @@ import click
 
 from tradewind import clock
 from tradewind.cli import render
+from tradewind.cli.base import Command
 from tradewind.errors import InvalidValue, NotFound
 
 TASKS = {"single": "48", "multi": "24"}
@@ -16,7 +17,15 @@ DEADLINES = {"single": "52,70", "multi": "36,48"}
 SEED = 7
 
 
-@click.command("spot")
+@click.command(
+    "spot",
+    cls=Command,
+    examples="""
+    # measured capacity, by the policies named
+    tradewind bench spot --traces spot.csv \\
+        --policies greedy,tradewind --windows 5
+    """,
+)
 @click.option("--traces", required=True, metavar="FILE", help="Series of spot capacity, CSV.")
 @click.option("--prices", metavar="FILE", help="Spot prices of those series, CSV.")
 @click.option(

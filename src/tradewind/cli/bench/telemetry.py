@@ -5,9 +5,16 @@ from __future__ import annotations
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("telemetry")
+@click.command(
+    "telemetry",
+    cls=Command,
+    examples="""
+    tradewind bench telemetry --steps 1000 --repeat 3
+    """,
+)
 @click.option(
     "--steps", type=click.IntRange(100, 1_000_000), default=5000, show_default=True, metavar="N",
     help="In each round.",

@@ -7,9 +7,16 @@ from pathlib import Path
 import click
 
 from tradewind.cli import render
+from tradewind.cli.base import Command
 
 
-@click.command("training")
+@click.command(
+    "training",
+    cls=Command,
+    examples="""
+    tradewind bench training --device cpu --steps 20
+    """,
+)
 @click.option(
     "--device", type=click.Choice(["cuda", "cpu"]), help="Default: a GPU if there is one."
 )

@@ -215,7 +215,8 @@ class Checkpoints:
         if not key:
             raise BadFile(
                 f"no checkpoint is whole; the newest, {found.key}: {what}",
-                hint="begin at the beginning, in another folder, or bring back the files",
+                hint="begin at the beginning, in another folder, or bring back the files; more:"
+                " tradewind explain checkpoints",
             )
         return shelf.open_key(self.place, key)
 

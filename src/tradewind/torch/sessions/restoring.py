@@ -177,7 +177,8 @@ def _anew(key: str, other: Any, world: int, parts: Parts) -> str:
     if not hasattr(other, "begin_anew"):
         raise InvalidValue(
             f"the checkpoint has no {key} for these ranks (it is of {world})",
-            hint="go on with as many ranks, and in the same way, as it was made with",
+            hint="go on with as many ranks, and in the same way, as it was made with;"
+            " more: tradewind explain ranks",
         )
     return str(other.begin_anew())
 

@@ -1,0 +1,112 @@
+"""`tradewind explain`: what an error, an exit code or a state of a run means, and what to do."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from tradewind.cli import render, topics
+from tradewind.cli.base import Command
+from tradewind.errors import NotFound
+
+EXIT_CODES = {
+    0: "done",
+    1: "a run ended badly, doctor found something broken, sweep could not do all; or a bug of"
+    " ours: TRADEWIND_DEBUG=1 shows the traceback",
+    2: "bad usage: an unknown option, a value that cannot be understood, or a workload that is"
+    " wrong, in options or in a file",
+    3: "no such name, or nothing matches; for `tradewind plan`, nothing keeps every limit",
+    4: "a file is damaged or malformed: the catalog, the account file, budgets, a saved plan, a"
+    " run's journal",
+    5: "a file or folder cannot be read or written, or a bucket does not let you",
+    6: "an outside source or a store failed; what it should have renewed is as it was",
+    7: "an optional part is not installed; the hint names the extra",
+    130: "interrupted",
+}
+_WIDEST = 80
+_FEWEST = 4  # letters of a word that says something
+
+
+@click.command(
+    "explain",
+    cls=Command,
+    examples="""
+    # what there is
+    tradewind explain
+    # a topic, or an exit code
+    tradewind explain no-plan
+    # an error, as it was printed
+    tradewind explain "no plan keeps every limit"
+    """,
+)
+@click.argument("what", nargs=-1, metavar="[TOPIC|EXIT_CODE|ERROR]...")
+def command(what: tuple[str, ...]) -> None:
+    """What an error, an exit code or a state of a run means, why it is so, and what to do.
+
+    Without an argument, the topics are listed. An error's own words find its topic."""
+    asked = " ".join(what).strip()
+    if not asked:
+        _list(topics.every())
+        click.echo("\nalso exit codes: tradewind explain 3")
+    elif asked in topics.names():
+        _show(topics.load(asked))
+    elif re.fullmatch(r"-?\d+", asked):
+        _code(int(asked))
+    else:
+        _show(_meant(asked))
+
+
+def _meant(asked: str) -> topics.Topic:
+    found = topics.known_by(asked)
+    if found:
+        return found
+    from difflib import get_close_matches
+
+    known = topics.every()
+    names = [topic.name for topic in known]
+    close = get_close_matches(asked.lower().replace(" ", "-"), names, n=1, cutoff=0.7)
+    if close:
+        return topics.load(close[0])
+    words = {word for word in re.findall(r"\w+", asked.lower()) if len(word) >= _FEWEST}
+    score = {
+        topic.name: sum(word in f"{topic.name} {topic.title}".lower() for word in words)
+        for topic in known
+    }
+    best = max(names, key=lambda name: score[name])
+    if score[best]:
+        return topics.load(best)
+    raise NotFound(
+        f"nothing is known of {asked!r}", hint="`tradewind explain` lists the topics", choices=names
+    )
+
+
+def _code(code: int) -> None:
+    if code not in EXIT_CODES:
+        known = ", ".join(map(str, EXIT_CODES))
+        raise NotFound(f"no command of ours ends with {code}", hint=f"exit codes are {known}")
+    _paragraph(f"Exit code {code}: {EXIT_CODES[code]}.")
+    about = [topic for topic in topics.every() if topic.exit_code == code]
+    if about:
+        click.echo()
+        _list(about)
+
+
+def _list(found: list[topics.Topic]) -> None:
+    width = max(len(topic.name) for topic in topics.every())
+    for topic in found:
+        _paragraph(f"{topic.name:<{width}}  {topic.title}", indent=" " * (width + 2))
+
+
+def _show(topic: topics.Topic) -> None:
+    click.secho(topic.title, bold=True)
+    click.echo()
+    for line in topic.text.splitlines():
+        if line.startswith("    "):
+            click.secho(line, fg="cyan")
+        else:
+            _paragraph(line)
+
+
+def _paragraph(text: str, indent: str = "") -> None:
+    click.echo("\n".join(render.wrapped(text, indent=indent, widest=_WIDEST)))
