@@ -13,6 +13,7 @@ from tests.eventually import eventually
 from tests.web.test_page_text import Page
 from tradewind import runs_store
 from tradewind import store as stores
+from tradewind.model import places
 
 __all__ = ["real_home"]
 
@@ -21,6 +22,7 @@ EXAMPLES = str(Path(__file__).parents[2] / "examples" / "store")
 JOB = """
 import json, os, signal, sys, time
 from tradewind import store as stores
+from tradewind.model import places
 from tradewind.model import places
 
 store = stores.open(os.environ["TRADEWIND_STORE"])
@@ -51,6 +53,12 @@ def tradewind(*arguments: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def metrics_of(run: str) -> str:
+    store = stores.open()
+    keys = list(store.list_after(places.metrics(run)))
+    return b"".join(store.get_many(keys)).decode()
 
 
 def test_in_a_terminal_as_json_and_as_a_page(cli: Cli, tmp_path: Path) -> None:
@@ -91,6 +99,8 @@ def test_metrics_of_a_job_that_is_killed_and_moved(real_home: Path, tmp_path: Pa
     work = str(place / "work.yaml")
     run = json.loads(tradewind("run", work, "--local", "--yes", "--detach", "--json"))["run"]
     eventually(lambda: "waits" in tradewind("logs", run), within_s=60)
+    # What only the machine has, a short notice would lose.
+    eventually(lambda: '"step": 70' in metrics_of(run), within_s=60)
     tradewind("interrupt", run, "--notice", "1s")
     eventually(lambda: runs_store.load(stores.open(), run).state.phase == "closed", within_s=60)
     told = json.loads(tradewind("report", run, "--json"))
