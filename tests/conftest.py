@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 
@@ -11,6 +13,8 @@ from hypothesis import settings
 os.environ["TRADEWIND_HOME"] = tempfile.mkdtemp(prefix="tradewind-tests-")
 
 from tests.local_http import LocalHttp
+
+atexit.register(shutil.rmtree, os.environ["TRADEWIND_HOME"], ignore_errors=True)
 
 # A slow machine must not fail a test, and a failure must come again.
 settings.register_profile("steady", deadline=None, derandomize=True)

@@ -125,7 +125,7 @@ def test_charts_hold_their_data() -> None:
     assert len(paths) == 2  # progress, loss
     assert all(len(a["d"] or "") > 20 for a in paths)
     assert len([a for tag, a in page.tags if a.get("class") == "taken" and tag == "circle"]) == 2
-    assert len([a for _, a in page.tags if a.get("class") == "refused" and "x" in a]) == 1
+    assert len([a for _, a in page.tags if a.get("class") == "refused" and "x1" in a]) == 1
 
 
 def test_marks_are_round_and_few() -> None:

@@ -85,7 +85,10 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise InvalidValue(f"{path} is no text: {error}") from None
+        raise InvalidValue(
+            f"{path} is no text: byte {error.start} is no UTF-8",
+            hint="name a workload file or a saved plan",
+        ) from None
 
 
 def _planned(work: Workload) -> Wanted:

@@ -141,10 +141,10 @@ def _status(run: Rehearsal, steps: int) -> str:
     where = "no machine"
     if sight.state.leg:
         way = sight.state.leg.request.way
-        where = f"{way.market.replace('_', '-')} in {way.zone}"
-    return (
-        f"step {sight.step:,.0f} of {steps:,} · {where} · {left} left · {money(sight.cost)} so far"
-    )
+        at_work = any(beat.doing == "working" for beat in sight.beats.values())
+        where = f"{'' if at_work and sight.step else 'starts '}{way.zone}"
+    cost = money(sight.cost)
+    return f"step {sight.step:,.0f} of {steps:,} · {where} · {cost} so far · {left} left"
 
 
 @contextmanager

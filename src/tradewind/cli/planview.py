@@ -213,10 +213,10 @@ def _show_losers(plans: Plans, few: Iterable[Plan]) -> None:
         ]
         render.table(
             [
-                Column("ACCELERATOR", keep=9),
+                Column("ACCELERATOR", keep=11),
                 Column("PROVIDER", keep=7),
                 Column("TYPE", keep=8, grow=True),
-                Column("WHY", keep=10, grow=True, least=56),
+                Column("WHY", keep=10, grow=True, least=40),
             ],
             rows,
         )

@@ -3,9 +3,7 @@ computer is."""
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,6 +15,7 @@ from msgspec import DecodeError, Struct, json
 
 from tradewind import clock
 from tradewind.errors import TradewindError
+from tradewind.providers.local import processes
 
 COMMAND = "torchrun --standalone --nproc-per-node 2 train.py --steps {steps}"
 _LOOK_S = 0.2
@@ -40,7 +39,7 @@ def train(folder: Path, steps: int, env: dict[str, str], tell: Callable[[int], N
         process = subprocess.Popen(
             COMMAND.format(steps=steps).split(),
             cwd=folder,
-            env=env | {"TRADEWIND_METRICS": str(folder / _STEPS)},
+            env=processes.marked(env | {"TRADEWIND_METRICS": str(folder / _STEPS)}, folder),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -51,8 +50,7 @@ def train(folder: Path, steps: int, env: dict[str, str], tell: Callable[[int], N
                 clock.sleep(_LOOK_S)
                 tell(len(_moments(folder)))
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            processes.kill_all(folder)  # torchrun's workers have sessions of their own
             process.wait()
         log.seek(0)
         text = log.read().decode("utf-8", "replace")

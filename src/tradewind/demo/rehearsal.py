@@ -23,6 +23,7 @@ from tradewind.store.base import Store
 
 _LOOK_S = 0.25
 _MOST_S = 900.0
+_TROUBLE_S = 15.0
 
 
 class Rehearsal:
@@ -34,6 +35,7 @@ class Rehearsal:
         self.sight = Sight(store, self.run_id)
         self._log = log
         self._controller: subprocess.Popen[bytes] | None = None
+        self._troubled_s: float | None = None
 
     def __enter__(self) -> Rehearsal:
         self.look_after()
@@ -73,10 +75,16 @@ class Rehearsal:
             self._controller = None
 
     def kill_machine(self) -> str:
-        """A spot machine, without notice; its name, or empty where there is none at work."""
+        """A spot machine, without notice; its name, or empty where none has got anywhere yet."""
         leg = self.sight.state.leg
-        working = [name for name, beat in self.sight.beats.items() if beat.doing == "working"]
-        if leg is None or leg.request.way.market != "spot" or not working:
+        if leg is None or leg.request.way.market != "spot":
+            return ""
+        working = [
+            name
+            for name, beat in self.sight.beats.items()
+            if beat.doing == "working" and not beat.notice and beat.step > leg.began_at
+        ]
+        if not working:
             return ""
         fleet.local(self.store).interrupt(working[:1], 0.0)
         return working[0]
@@ -91,9 +99,30 @@ class Rehearsal:
             if clock.stopwatch() > until_s:
                 raise TradewindError(
                     f"the run has not ended in {_MOST_S / 60:.0f} minutes",
-                    hint=f"is this computer very busy? what its controller said: {self._log}",
+                    hint=f"is this computer very busy? {' '.join(self._said()[-1:])}",
                 )
+            self._check()
             clock.sleep(_LOOK_S)
+
+    def _check(self) -> None:
+        """A controller that cannot go on, on a full disk for instance, tries for as long as it
+        lives, which is right for a run; a demo gives up."""
+        troubled = next((line for line in reversed(self._said()) if "trouble" in line), "")
+        if not troubled.startswith("trouble: "):
+            self._troubled_s = None
+        elif self._troubled_s is None:
+            self._troubled_s = clock.stopwatch()
+        elif clock.stopwatch() - self._troubled_s > _TROUBLE_S:
+            raise TradewindError(
+                f"the run cannot go on: {troubled.removeprefix('trouble: ')}",
+                hint="mend that, and run the demo again",
+            )
+
+    def _said(self) -> list[str]:
+        try:
+            return self._log.read_text(errors="replace").splitlines()
+        except OSError:
+            return []
 
     def weights(self) -> str:
         reader = Reader(self.store, self.run_id, leg=None, rank=None)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 SPEED = 600.0
 """An hour in six seconds."""
 _SAVE_S = 2
-_NOTICE_S = 8.0
+_NOTICE_S = 12.0
 """Longer than clouds give, by that clock: what a process needs to save is not faster here."""
 _TIMES = 2.5
 """The deadline, in times of the training alone."""
 _THERE = {
-    "zone-a": ((0.0, 0.6),),
-    "zone-b": ((0.3, 1.2),),
-    "zone-c": ((1.8, 2.0),),
+    "zone-a": ((0.0, 0.85),),
+    "zone-b": ((0.5, 1.45),),
+    "zone-c": ((1.9, 2.1),),
 }
 """When spot machines can be had: in times of the training alone. Before it can be done there are
 none for so long that it is on demand, or late."""

@@ -68,7 +68,9 @@ def choose(known: Known) -> Choice:
         found = safety.safest(known)
         if found.option is None or not safety.affordable(known, found.option):
             return found
-        return Choice(found.option, "on-demand: no spot machines are cheaper for this work")
+        way = options[found.option].way
+        name = f"{way.words}: " if way else ""
+        return Choice(found.option, f"{name}no spot machines are cheaper for this work")
     slack_s = known.time_s - known.work / base.rate
     costs = _costs(known, safe, markets, slack_s)
     for market in markets:

@@ -18,6 +18,7 @@ from tradewind.units import format_hours
 
 STAY_S = 600.0
 """A leg that has just begun is not left for a better one: speeds take a while to settle."""
+_KILLED = -9
 _SETTLE_S = 60.0
 """In a rehearsal too, whose world may go faster than its machines."""
 _NEWS = 0.05
@@ -43,7 +44,9 @@ def during(
         return _booting(state, spec, leg, seen, now, beats)
     if leg.state == "draining":
         if beats and all(beat.doing in ("stopped", "finished") for beat in beats):
-            return [_over(leg, beats, leg.cause, "it has stopped, as it was asked to")]
+            killed = any(beat.exit_code == _KILLED for beat in beats)
+            why = "its time to save was over" if killed else "it has stopped, as it was asked to"
+            return [_over(leg, beats, leg.cause, why)]
         if seen.known_s(leg.at) >= DRAIN_S:
             return [_over(leg, beats, leg.cause, f"it did not stop within {DRAIN_S} s")]
         return []

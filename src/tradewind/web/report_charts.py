@@ -82,10 +82,8 @@ def timeline(report: Report, clock: Clock) -> str:
     for refusal in report.refusals[:_MOST_BARS]:
         row = names.get(_key(refusal), len(shown))
         words = f"refused after {after(clock.at(refusal.at))}: {refusal.reason}"
-        plot.bar(
-            clock.at(refusal.at), clock.at(refusal.at), plot.top + row * _LANE + _NAME, _BAR,
-            "refused", words,
-        )  # fmt: skip
+        top = plot.top + row * _LANE + _NAME
+        plot.tick(clock.at(refusal.at), top, _BAR, "refused", words)
     moments = [clock.at(kept.at) for kept in report.checkpoints if kept.at is not None]
     if moments:
         foot = plot.top + plot.height - 12

@@ -65,6 +65,14 @@ class Plot:
             f'<circle class="{kind}" cx="{self.x(at):g}%" cy="{y:g}" r="3.5">{words}</circle>'
         )
 
+    def tick(self, at: float, top: float, height: float, kind: str, title: str = "") -> None:
+        """A short upright: a bar of no length would not be drawn."""
+        x, words = self.x(at), f"<title>{escape(clean(title))}</title>" if title else ""
+        self._parts.append(
+            f'<line class="{kind}" x1="{x:g}%" x2="{x:g}%" y1="{top:g}" y2="{top + height:g}">'
+            f"{words}</line>"
+        )
+
     def upright(self, at: float, kind: str, *, top: float | None = None) -> None:
         x = self.x(at)
         first = self.top if top is None else top
