@@ -32,10 +32,6 @@ class Manifest:
     files: dict[str, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
     """Bytes, and the check sum of each piece."""
 
-    @property
-    def total_bytes(self) -> int:
-        return sum(size for size, _ in self.files.values())
-
     def encode(self) -> bytes:
         words = {
             "format": FORMAT,
