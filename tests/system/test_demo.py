@@ -47,8 +47,8 @@ def _demo(tmp_path: Path, temporary: Path, *options: str) -> subprocess.Popen[st
 
 
 def test_the_journey(tmp_path: Path, temporary: Path) -> None:
-    process = _demo(tmp_path, temporary, "--steps", "400")
-    told, _ = process.communicate(timeout=600)
+    process = _demo(tmp_path, temporary, "--steps", "600")
+    told, _ = process.communicate(timeout=900)
     assert process.returncode == 0, told
     assert "Why others lost" in told
     assert "kills its machine: SIGKILL" in told

@@ -74,10 +74,10 @@ class Rehearsal:
             self._controller.wait()
             self._controller = None
 
-    def kill_machine(self) -> str:
-        """A spot machine, without notice; its name, or empty where none has got anywhere yet."""
+    def kill_machine(self, *, spot: bool) -> str:
+        """Without notice; its name, or empty where none has got anywhere yet. `spot`: only such."""
         leg = self.sight.state.leg
-        if leg is None or leg.request.way.market != "spot":
+        if leg is None or (spot and leg.request.way.market != "spot"):
             return ""
         working = [
             name
