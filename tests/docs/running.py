@@ -12,6 +12,7 @@ from tests.docs import blocks, scenes
 from tests.docs.excuses import excuse
 from tradewind.providers.local.provider import LocalProvider
 
+Done = subprocess.CompletedProcess[str]
 DAY = "2026-11-15T12:00"
 """Of the built-in catalog: its prices are not stale then."""
 
@@ -59,7 +60,7 @@ def prepared(folder: Path, *, held: bool) -> None:
         (folder / "home" / "account.yaml").write_text(scenes.ACCOUNT)
 
 
-def run_script(page: str, folder: Path) -> None:
+def run_script(page: str, folder: Path) -> Done:
     text = scenes.SHELL.get(page, "") + script(page) + scenes.AFTER.get(page, "")
     held = "tradewind run" not in text
     prepared(folder, held=held)
@@ -67,18 +68,18 @@ def run_script(page: str, folder: Path) -> None:
     if page in scenes.COPIED:
         place = shutil.copytree(blocks.ROOT / scenes.COPIED[page], folder / "copied")
     try:
-        _run(["sh", "-euc", text], place, environment(folder, held=held))
+        return _run(["sh", "-euc", text], place, environment(folder, held=held))
     finally:
         end(folder)
 
 
-def run_python(page: str, folder: Path) -> None:
+def run_python(page: str, folder: Path) -> Done:
     prepared(folder, held=True)
     (folder / "page.py").write_text(python(page))
     ranks = scenes.RANKS.get(page)
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     command = [sys.executable, *(launcher if ranks else []), "page.py"]
-    _run(command, folder, environment(folder, held=False))
+    return _run(command, folder, environment(folder, held=False))
 
 
 def end(folder: Path) -> None:
@@ -87,8 +88,8 @@ def end(folder: Path) -> None:
     provider.terminate([m.machine_id for m in provider.list_machines().machines])
 
 
-def _run(command: list[str], folder: Path, env: dict[str, str]) -> None:
-    done = subprocess.run(
+def _run(command: list[str], folder: Path, env: dict[str, str]) -> Done:
+    return subprocess.run(
         command,
         cwd=folder,
         env=env,
@@ -99,4 +100,3 @@ def _run(command: list[str], folder: Path, env: dict[str, str]) -> None:
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout

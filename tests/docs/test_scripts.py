@@ -21,12 +21,14 @@ PYTHON = [
 
 @pytest.mark.parametrize("page", SCRIPTS)
 def test_its_commands(page: str, tmp_path: Path) -> None:
-    running.run_script(page, tmp_path)
+    done = running.run_script(page, tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("page", PYTHON)
 def test_its_python(page: str, tmp_path: Path) -> None:
-    running.run_python(page, tmp_path)
+    done = running.run_python(page, tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_scene_is_played() -> None:

@@ -13,9 +13,11 @@ pytestmark = pytest.mark.system
 
 @pytest.mark.parametrize("page", [p for p in sorted(scenes.HEAVY) if running.script(p)])
 def test_its_commands(page: str, tmp_path: Path) -> None:
-    running.run_script(page, tmp_path)
+    done = running.run_script(page, tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("page", [p for p in sorted(scenes.HEAVY) if running.python(p)])
 def test_its_python(page: str, tmp_path: Path) -> None:
-    running.run_python(page, tmp_path)
+    done = running.run_python(page, tmp_path)
+    assert done.returncode == 0, done.stdout

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser import browser
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
+
+__all__ = ["browser"]
 
 pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
@@ -42,18 +46,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return out / "site"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is not installed; run `make test-system`"
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 class Reader:

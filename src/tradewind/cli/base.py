@@ -27,16 +27,8 @@ class Command(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-class Group(click.Group):
+class Group(Command, click.Group):
     command_class = Command
-
-    def __init__(self, *arguments: Any, examples: str = "", **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.examples = cleandoc(examples)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write(self.examples, formatter)
-        super().format_epilog(ctx, formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -201,22 +201,21 @@ def _compare(alone: Alone, weights: str) -> bool:
 def _account(report: Report, pages: Path) -> None:
     from tradewind.cli.report import show
     from tradewind.ownfiles import replace
+    from tradewind.report.words import money
     from tradewind.web import report_page
 
     show(report, events=False)
     page = pages / "report.html"
     replace(page, report_page.render(report).encode("utf-8", "replace"))
     click.echo()
-    money = report.money
+    purse = report.money
     rows = (
-        ("paid", money.micros),
-        ("on demand alone it would have been", money.alone),
-        ("with perfect foresight", money.foresight),
+        ("paid", purse.micros),
+        ("on demand alone it would have been", purse.alone),
+        ("with perfect foresight", purse.foresight),
     )
-    from tradewind.report.words import money as dollars
-
     for what, micros in rows:
-        click.echo(f"  {what:<36}{'not known' if micros is None else dollars(micros):>10}")
+        click.echo(f"  {what:<36}{'not known' if micros is None else money(micros):>10}")
     click.echo()
     render.paragraph(_WHY)
     click.echo(f"\nOpen {page} in a browser: the whole story, one file. Then {pages}/plan.html.")
