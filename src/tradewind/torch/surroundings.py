@@ -68,6 +68,7 @@ class Cadence:
         self.keep: int | None = None
         """How many checkpoints to keep, where the run's workload says."""
         self._from = clock.monotonic()
+        self._once = self._done = 0
         self.read()
 
     def read(self) -> None:
@@ -77,6 +78,7 @@ class Cadence:
         try:
             said = json.loads(self._file.read_bytes())
             every_s, keep = float(said["every_s"]), int(said.get("keep", 0))
+            self._once = int(said.get("once", 0))
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return
         if keep > 0:
@@ -85,10 +87,12 @@ class Cadence:
             self._every_s = every_s
 
     def due(self) -> bool:
-        return clock.monotonic() - self._from >= self._every_s
+        """Or wanted at once, since the machine may be taken."""
+        return self._once > self._done or clock.monotonic() - self._from >= self._every_s
 
     def saved(self) -> None:
         self._from = clock.monotonic()
+        self._done = self._once
 
     def refused(self) -> None:
         """It could not begin, because another save still runs: soon again, and not at once."""

@@ -15,7 +15,7 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.errors import InvalidValue
-from tradewind.torch.checkpoint import Checkpoints, Place, pieces, stage
+from tradewind.torch.checkpoint import Checkpoints, Place, files, pieces, stage
 
 
 def test_what_is_read_is_what_was_saved(tmp_path: Path) -> None:
@@ -97,7 +97,33 @@ def test_what_unfinished_saves_left_is_cleared_away(tmp_path: Path) -> None:
         left = tmp_path / "shards" / "000000" / f"{step:020d}-dead"
         left.mkdir()
         (left / "__0_0.distcp").write_bytes(b"half")
-    assert Checkpoints(Place(tmp_path)).newest() is not None
+    checkpoints = Checkpoints(Place(tmp_path))
+    found = checkpoints.newest()
+    assert found is not None
+    checkpoints.read(found, {})
+    checkpoints.tidy(60)
+    assert len(shards(tmp_path)) == 1
+
+
+def test_training_goes_on_while_the_old_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Removing eighteen gigabytes takes a disk seconds."""
+    saved(tmp_path, 1, 2, 3, keep=3)
+    go_on, remove = threading.Event(), files.remove
+
+    def slow(place: Place, name: str) -> None:
+        assert go_on.wait(60)
+        remove(place, name)
+
+    monkeypatch.setattr(files, "remove", slow)
+    checkpoints = Checkpoints(Place(tmp_path), keep=1)
+    found = checkpoints.newest()
+    assert found is not None
+    checkpoints.read(found, blank(tensors(3)))
+    assert len(shards(tmp_path)) == 3  # and yet it is read
+    go_on.set()
+    checkpoints.tidy(60)
     assert len(shards(tmp_path)) == 1
 
 
@@ -265,7 +291,9 @@ def test_who_only_looks_removes_nothing(tmp_path: Path) -> None:
     found = reader.newest()
     assert found is not None
     reader.read(found, {})
+    reader.tidy(60)
     assert manifests(tmp_path) == [1, 2, 3]
     assert not under_way.exists()
     reader.read(found, blank(tensors(1)))
+    reader.tidy(60)
     assert manifests(tmp_path) == [3]

@@ -20,7 +20,7 @@ def main() -> int:
     ask.add_argument("--dir", type=Path, default=Path(), help="on the disk to be measured")
     ask.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     ask.add_argument("--ways", default=",".join(WAYS), help="which, in which order")
-    ask.add_argument("--limit", type=float, default=330.0, help="seconds, for all of it")
+    ask.add_argument("--limit", type=float, default=900.0, help="seconds, for all of it")
     given = ask.parse_args()
     warnings.simplefilter("ignore")
     logging.basicConfig(stream=sys.stderr)

@@ -24,7 +24,7 @@ from tradewind.errors import InvalidValue, MissingExtra, NotFound
 STEADY_LIMIT_S, FIRST_LIMIT_S = 0.10, 0.5
 WRITE_LIMIT, READ_LIMIT = 0.85, 0.80
 _LEAST = 4  # steps after a save
-_MOST_S = 100.0  # until it is durable
+_MOST_S = 200.0  # until it is durable
 _ROOM = 3.2  # the newest, two before, and a little: none is removed while another is written
 
 
@@ -34,7 +34,7 @@ def measure(
     device: str,
     ways: Sequence[str] = tuple(WAYS),
     *,
-    limit_s: float = 330.0,
+    limit_s: float = 900.0,
     progress: Callable[[str], object] = lambda what: None,
 ) -> dict[str, Any]:
     torch = _torch(device)
@@ -131,6 +131,7 @@ def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float])
         found |= {key: median(each[key] for each in facts) for key in ("copy_s", "write_s")}
         found["write_share"] = facts[0]["bytes"] / found["write_s"] / ceiling["write"]
     trainer.wait()
+    way.settle()
     disk.forget(way.folder)
     tensors = trainer.tensors()
     began = clock.stopwatch()

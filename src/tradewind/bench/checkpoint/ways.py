@@ -34,6 +34,9 @@ class Way:
         """Whether the newest is. Does not wait."""
         return True
 
+    def settle(self) -> None:
+        """Waits for what it still does with the disk: who restores has only just begun."""
+
     def restore(self, tensors: Tensors) -> None:
         """The newest, in place."""
         raise NotImplementedError
@@ -120,6 +123,8 @@ class DcpPinned(DcpAsync):
                 use_non_blocking_copy=gpu,
             )
         )
+        # PyTorch 2.11 closes this part of it after the first save, and the second then fails.
+        self._stager._state_dict_stager.close = lambda: None
 
     def save(self, number: int, tensors: Tensors) -> None:
         import torch.distributed.checkpoint as dcp
@@ -165,6 +170,9 @@ class Ours(Way):
         found = saved is not None and saved.step == self._number
         assert found or under_way, "it could not be saved"
         return found
+
+    def settle(self) -> None:
+        self._checkpoints.tidy(100.0)
 
     def restore(self, tensors: Tensors) -> None:
         found = self._checkpoints.newest()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
+from tradewind import clock
 from tradewind.errors import BadFile, InvalidValue, SourceFailed, TradewindError
 from tradewind.torch.checkpoint import files, shelf
 from tradewind.torch.checkpoint.group import Group, group_of
@@ -137,8 +139,10 @@ class Checkpoints:
 
     def tidy(self, timeout_s: float) -> None:
         """Waits until what the last one replaces is removed."""
+        until = clock.monotonic() + timeout_s
+        self._saver.rest(timeout_s)
         if self._saver.job is not None:
-            self._saver.job.cleared.wait(timeout_s)
+            self._saver.job.cleared.wait(max(0.0, until - clock.monotonic()))
 
     def let_go(self, timeout_s: float) -> None:
         """Waits for nobody any more, before the process ends. What is under way and needs other
@@ -159,16 +163,17 @@ class Checkpoints:
 
     def newest(self, *, tidy: bool = True) -> Found | None:
         """The newest complete checkpoint: its files are there in full size; `read` checks every
-        byte. All ranks must ask, and are given the same. Clears away what unfinished saves have
-        left, so ask before saving; who only reads what another is saving says `tidy=False`, and
-        then nothing is removed, by `read` neither."""
+        byte. All ranks must ask, and are given the same. What unfinished saves have left is
+        cleared away when it was read, or at once if there is none; so ask before saving. Who only
+        reads what another is saving says `tidy=False`, and then nothing is removed."""
 
         def look() -> str:
             found = next(shelf.sound(self.place, None, self._bad, self._warn), None)
-            if tidy:
-                shelf.clear(self.place, self._saver.life)
+            if tidy and found is None:
+                self._saver.later(lambda: shelf.clear(self.place, self._saver.life))
             return found.key if found else ""
 
+        self._saver.rest(None)
         self._reads += 1
         self._tidy = tidy
         key = self._from_first(f"newest/{self._reads}", look)
@@ -191,9 +196,11 @@ class Checkpoints:
             damaged = isinstance(failure, BadFile)
             told = self._gather([failure.message if failure else "", damaged])
             if restored is not None and not any(words[0] for words in told):
-                # A damaged one stays until another was saved; and what was not read may be damaged.
-                if self._tidy and restored.all_of_it and not self._bad:
-                    self._saver.prune(found.key, found.name)
+                if self._tidy:
+                    # A damaged one stays until another was saved; and what was not read may be
+                    # damaged.
+                    whole = found if restored.all_of_it and not self._bad else None
+                    self._saver.later(partial(self._tidy_up, whole))
                 return restored
             if failure is not None and not damaged:
                 raise failure
@@ -201,6 +208,12 @@ class Checkpoints:
             if not any(words[1] for words in told):
                 raise SourceFailed(f"another rank could not read {found.key}: {what}")
             found = self._before(found, what)
+
+    def _tidy_up(self, whole: Found | None) -> None:
+        if self.rank == 0:
+            shelf.clear(self.place, self._saver.life)
+        if whole is not None:
+            self._saver.prune(whole.key, whole.name)
 
     def _before(self, found: Found, what: str) -> Found:
         """All ranks are given the same, as they were told the same."""

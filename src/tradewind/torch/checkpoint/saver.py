@@ -56,6 +56,7 @@ class Saver:
         self._stuck: list[Save] = []
         self._last: Commit | None = None
         self._thread: threading.Thread | None = None
+        self._chore: threading.Thread | None = None
         self._stage_rate, self._write_rate = _GUESSED_STAGE, _GUESSED_WRITE
         self.job: Job | None = None
         self.durable: Saved | None = None
@@ -129,6 +130,23 @@ class Saver:
             return "an earlier save still hangs in the disk or the store"
         return ""
 
+    def later(self, chore: Callable[[], object]) -> None:
+        """Done by a thread, as nobody need wait for it. Removing what takes a minute to write takes
+        seconds, and a training that has just been restored would have stood still for them."""
+
+        def carry_out() -> None:
+            with suppress(Exception):  # the next save tries again
+                chore()
+
+        self.rest(None)
+        self._chore = threading.Thread(target=carry_out, name="tradewind-tidy", daemon=True)
+        self._chore.start()
+
+    def rest(self, timeout_s: float | None) -> None:
+        """Waits until that is done."""
+        if self._chore is not None:
+            self._chore.join(timeout_s)
+
     def skip(self, job: Job, why: str) -> None:
         self._unsaved(job, why, skipped=True)
         if self._group is not None:
@@ -166,6 +184,7 @@ class Saver:
         if self._last is not None and job is not None and job.over.is_set():
             self._last.heard(_LAST_S)
             job.cleared.wait(_LAST_S)
+        self.rest(_LAST_S)
         if self._arena is not None and (job is None or job.over.is_set()) and not self._stuck:
             self._arena.close()
         self._arena = self._layout = self._known = None
@@ -199,8 +218,10 @@ class Saver:
         commit = Commit(self._place, self._group, job.number, job.step, name, self._world)
         save = Save(self._place, name, file, job.image, job.snapshot, commit.refused)
         trouble = ""
-        if last is not None and not job.hurry:
-            last.cleared.wait(job.left_s())  # or what has expired would heap up
+        if not job.hurry:  # or what has expired would heap up
+            self.rest(job.left_s())
+            if last is not None:
+                last.cleared.wait(job.left_s())
         try:
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
