@@ -3,6 +3,7 @@
 set -eu
 needed=''
 command -v chromium >/dev/null || needed="$needed chromium"
+command -v ip >/dev/null || needed="$needed iproute2"
 command -v cc >/dev/null || needed="$needed gcc libc6-dev"
 command -v tmux >/dev/null || needed="$needed tmux"
 command -v zsh >/dev/null || needed="$needed zsh"

@@ -20,6 +20,8 @@ Sub-packages are imported when first touched, so `import tradewind` costs next t
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -40,6 +42,12 @@ if TYPE_CHECKING:
     from tradewind.plan.planner import plan as plan
 
 __version__ = "0.1.0"
+
+# On a rented machine a job finds this package, and what it needs lies elsewhere: behind all that
+# the job has itself (supervisor/job.py).
+if (_site := os.environ.get("TRADEWIND_SITE")) and _site not in sys.path:
+    sys.path.append(_site)
+
 __all__ = [
     "Checkpoint",
     "Data",

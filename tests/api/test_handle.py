@@ -98,10 +98,14 @@ def test_what_cannot_be_run(home: Path, what: object, words: str) -> None:
         tradewind.run(what)  # type: ignore[arg-type]
 
 
-def test_only_this_computer_can_be_rented(home: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_rented(home: Path, tmp_path: Path) -> None:
     path = job(tmp_path / "job")
-    with pytest.raises(errors.InvalidValue, match="cannot be rented"):
+    with pytest.raises(errors.InvalidValue, match="nothing says where"):
         tradewind.run(path, local=False)
+    with pytest.raises(errors.InvalidValue, match="machines of gcp cannot be rented"):
+        tradewind.run(path, on="gcp")
+    with pytest.raises(errors.InvalidValue, match="machines of AWS cannot reach the store file://"):
+        tradewind.run(path, on="aws")
     with pytest.raises(errors.InvalidValue, match="too many"):
         tradewind.run(path, nodes=99)
     found = tradewind.plan(workload.load(str(path)))

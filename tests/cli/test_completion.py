@@ -66,7 +66,7 @@ def runs_in_the_store(*, over: int = 1) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("name", ["tradewind", "tw"])
 def test_commands_and_options(bin_folder: Path, name: str) -> None:
-    assert completed(bin_folder, f"{name} s") == ["show", "stop", "sweep", "schema", "sim"]
+    assert completed(bin_folder, f"{name} s") == ["show", "ssh", "stop", "sweep", "schema", "sim"]
     assert completed(bin_folder, f"{name} offers --ma") == ["--market", "--max-price"]
     assert completed(bin_folder, f"{name} bench j") == ["journal"]
     assert completed(bin_folder, f"{name} offers --sort pf") == ["pflop-hour"]

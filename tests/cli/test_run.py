@@ -169,7 +169,7 @@ def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
     ("arguments", "words", "code"),
     [
         ("run nowhere.yaml --local --yes", "no file nowhere.yaml", 3),
-        ("run {work} --yes", "--local carries the plan out", 2),
+        ("run {work} --yes", "nothing says where this is to be carried out", 2),
         ("run {work} --nodes 2 --yes", "go with --local", 2),
         ("run {work} --trace t.csv --yes", "go with --local", 2),
         ("run {work} --local --chaos 9s --trace t.csv --yes", "exclude each other", 2),

@@ -50,6 +50,16 @@ EXCUSES = [
         "docs/commands/catalog.md", r"tradewind catalog refresh", "asks providers; tests/catalog"
     ),
     Excuse("docs/commands/catalog.md", r"tradewind catalog build", "needs tables; tests/catalog"),
+    Excuse(
+        "docs/commands/aws.md", r"tradewind aws (?!.*--print)", "an account; tests/providers/aws"
+    ),
+    Excuse(
+        "docs/aws.md",
+        r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|cd )",
+        "an account; tests/system/test_aws.py",
+    ),
+    Excuse("docs/commands/run.md", r"tradewind run .*--on aws", "an account; tests/system"),
+    Excuse("docs/commands/ssh.md", r"tradewind ssh", "a machine; tests/api/test_shell.py"),
     Excuse("docs/commands/tick.md", r"\* \* \* \* \* ", "a line for cron, with a bucket"),
     # What is there to be swept is a matter of luck.
     Excuse(

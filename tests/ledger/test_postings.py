@@ -21,7 +21,7 @@ from tests.runs.builders import (
 from tradewind.ledger.postings import Posting, cost_of, postings, transfers
 from tradewind.model.bill import bill
 from tradewind.model.event import Event, LegOver, MachineBack, MachineEnded
-from tradewind.model.run import Machine, Way
+from tradewind.model.run import Facts, Machine, Way
 
 
 def ended(machine: Machine, seconds: int) -> MachineEnded:
@@ -76,9 +76,15 @@ def test_a_billing_step_that_was_begun_is_paid_whole(
 
 
 def test_a_fraction_of_a_micro_dollar_is_paid_too() -> None:
-    assert bill(1, 1, 1) == 1
-    assert bill(3601, 1, 1) == 2
-    assert bill(0, 1000, 1) == 0
+    assert bill(1, 1, Facts()) == 1
+    assert bill(3601, 1, Facts()) == 2
+    assert bill(0, 1000, Facts()) == 0
+
+
+def test_a_short_life_is_paid_as_the_least_that_is_billed() -> None:
+    least = Facts(billing_least_s=60)
+    assert [bill(3600, seconds, least) for seconds in (0, 59, 60, 61)] == [60, 60, 60, 61]
+    assert bill(3600, 10, Facts(billing_least_s=60, billing_step_s=50)) == 100
 
 
 @given(
@@ -90,8 +96,9 @@ def test_a_bill_never_falls_short_and_never_exceeds_a_step(
     price: int, seconds: int, step_s: int
 ) -> None:
     exact = price * max(seconds, 1)  # in 3600ths of a micro-dollar
-    assert exact <= 3600 * bill(price, seconds, step_s) < exact + price * step_s + 3600
-    assert bill(price, seconds, step_s) <= bill(price, seconds + 1, step_s)
+    facts = Facts(billing_step_s=step_s)
+    assert exact <= 3600 * bill(price, seconds, facts) < exact + price * step_s + 3600
+    assert bill(price, seconds, facts) <= bill(price, seconds + 1, facts)
 
 
 def test_an_open_machine_has_no_cost_yet() -> None:

@@ -31,7 +31,9 @@ def made() -> bytes:
 
 
 def machine_with(tmp_path: Path, **boot: str) -> MachineUnderTest:
-    machine = Run(tmp_path, command="echo hello; env | grep -c PYTHONPATH; true").machine()
+    python = f"{base_python()} -c 'import tradewind.model.run as m; print(m.__file__)'"
+    command = f'echo hello; ls "$PYTHONPATH"; {python}; true'
+    machine = Run(tmp_path, command=command).machine()
     given = replace(machine.boot, **boot)
     (machine.folder / "boot.json").write_bytes(json.encode(given))
     return machine
@@ -98,7 +100,8 @@ def finishes(machine: MachineUnderTest, booted: subprocess.Popen[str]) -> None:
         finally:
             booted.terminate()  # which it passes on, so that nothing is left behind
     lines = machine.log().splitlines()
-    assert lines[:2] == ["hello", "0"]  # nothing of ours is in the job's way
+    assert lines[:2] == ["hello", "tradewind"]  # and nothing else of ours is in the job's way
+    assert "/for-job/tradewind/model/run.py" in lines[2]  # by a Python that does not have it
 
 
 def test_a_bare_machine(tmp_path: Path, made: bytes) -> None:

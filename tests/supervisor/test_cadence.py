@@ -42,6 +42,28 @@ def test_it_is_told_when_it_has_changed(tmp_path: Path) -> None:
     assert path.exists()
 
 
+def test_a_machine_at_risk_saves_at_once_and_goes_on(tmp_path: Path) -> None:
+    """The job's own reading of it, as a session does it."""
+    from tradewind.torch.surroundings import Cadence as Reading
+
+    told, spec = Cadence(tmp_path / "cadence.json"), replace(SPEC, checkpoint_stall_s=None)
+    every_s = told.tell(spec, SPOT, 0.0)
+    job = Reading(tmp_path / "cadence.json", None)
+    assert not job.due()
+    told.save_once()
+    job.read()
+    assert job.due()
+    job.saved()
+    assert not job.due()
+    told.save_once()
+    job.read()
+    assert job.due()
+    job.saved()
+    assert told.tell(spec, SPOT, 1.0) == every_s  # and as often as before
+    fixed = Reading(tmp_path / "cadence.json", 1e12)  # where the script says when
+    assert fixed.due()
+
+
 def test_a_job_can_read_it(launch: Launch) -> None:
     machine = launch('cat "$TRADEWIND_CADENCE"; echo')
     machine.does("finished")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tradewind.providers.local.provider import LocalProvider
     from tradewind.store.base import Store
 
+CLOUD_PASS_S = 10.0
+"""A pass asks each region once; clouds count how often they are asked."""
 LOCAL_PASS_S = 1.0
 """Looking at processes of this computer costs next to nothing."""
 
@@ -25,17 +27,30 @@ def local(store: Store) -> LocalProvider:
 
 
 def providers(store: Store) -> dict[str, Provider]:
-    return {"local": local(store)}
+    """This computer, and every cloud that something was set up at for this store."""
+    from tradewind.api import onaws
+
+    found: dict[str, Provider] = {"local": local(store)}
+    record = onaws.footprint(store)
+    if record is not None:
+        found["aws"] = onaws.provider(store, record)
+    return found
 
 
 def facts(provider: str) -> Facts:
+    if provider == "aws":
+        from tradewind.providers.aws.provider import FACTS as OF_AWS
+
+        return OF_AWS
+    from tradewind.model.run import Facts
     from tradewind.providers.local.provider import FACTS
 
-    assert provider == "local"
-    return FACTS
+    return FACTS if provider == "local" else Facts()
 
 
 def loop(store: Store) -> Loop:
     from tradewind.controller.loop import Loop
 
-    return Loop(store, providers(store), home(), pass_s=LOCAL_PASS_S)
+    rented = providers(store)
+    pass_s = LOCAL_PASS_S if tuple(rented) == ("local",) else CLOUD_PASS_S
+    return Loop(store, rented, home(), pass_s=pass_s)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -176,7 +176,9 @@ class Run:
 def run(
     what: str | Path | Workload | Plans | Saved,
     *,
-    local: bool = True,
+    local: bool | None = None,
+    on: str | None = None,
+    regions: Sequence[str] = (),
     nodes: int | None = None,
     folder: str | Path | None = None,
     project: str = "",
@@ -192,15 +194,23 @@ def run(
 
     `what` is a workload, the path of a workload file or of a saved plan, or what `tradewind.plan`
     answers. `folder` is what the job needs; without one, the file's own, or the present one.
+    `on` names a cloud to rent from, `regions` where in it; without one it is this computer.
     `on_progress` is called with the run about every second. Interrupted by Ctrl-C, the run is left
     to a process in the background."""
-    from tradewind.api import submit, wishes
+    from tradewind.api import rented, submit, wishes
     from tradewind.units import parse_duration
 
     opened = _opened(store)
     speed = 1.0 if trace is None else trace_speed
+    cloud = rented.On(opened, on, regions) if on else None
     spec = submit.spec_of(
-        submit.wanted(what), local=local, nodes=nodes, project=project, tags=tags, speed=speed
+        submit.wanted(what, cloud),
+        local=cloud is None if local is None else local,
+        on=cloud,
+        nodes=nodes,
+        project=project,
+        tags=tags,
+        speed=speed,
     )
     wish: wishes.Wish | None = None
     if chaos is not None:

@@ -14,6 +14,7 @@ from tradewind import clock
 from tradewind.errors import InvalidValue, NoAccess, NotFound
 
 if TYPE_CHECKING:
+    from tradewind.api.rented import On
     from tradewind.api.wishes import Wish
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
@@ -32,17 +33,17 @@ class Wanted(Struct, frozen=True, kw_only=True):
     workload: Workload
 
 
-def wanted(what: object) -> Wanted:
+def wanted(what: object, on: On | None = None) -> Wanted:
     """Of a workload, which is planned now; of the path of a workload file or a saved plan; or of
-    what the planner answered."""
+    what the planner answered. `on`: planned for that cloud alone."""
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
     from tradewind.plan.document import Saved
 
     if isinstance(what, str | Path):
-        return _of_file(Path(what))
+        return _of_file(Path(what), on)
     if isinstance(what, Workload):
-        return _planned(what)
+        return _planned(what, on)
     if isinstance(what, Plans):
         return _best(what)
     if isinstance(what, Saved):
@@ -58,7 +59,7 @@ def wanted(what: object) -> Wanted:
     )
 
 
-def _of_file(path: Path) -> Wanted:
+def _of_file(path: Path, on: On | None) -> Wanted:
     from tradewind.plan import document
 
     text = _read(path)
@@ -68,7 +69,7 @@ def _of_file(path: Path) -> Wanted:
     from tradewind import workload
 
     known = workload.known_names(catalogs.load())
-    return _planned(workload.load(str(path), now=clock.now(), known=known))
+    return _planned(workload.load(str(path), now=clock.now(), known=known), on)
 
 
 def _read(path: Path) -> str:
@@ -91,10 +92,11 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _planned(work: Workload) -> Wanted:
+def _planned(work: Workload, on: On | None) -> Wanted:
     from tradewind import catalog as catalogs
     from tradewind.plan.planner import Planner
 
+    work = on.limited(work) if on is not None else work
     return _best(Planner(work, catalogs.load(), now=clock.now()).plans())
 
 
@@ -112,6 +114,7 @@ def spec_of(
     wanted: Wanted,
     *,
     local: bool,
+    on: On | None = None,
     nodes: int | None = None,
     project: str = "",
     tags: Mapping[str, str] | None = None,
@@ -120,6 +123,8 @@ def spec_of(
     """`speed`: of the trace that is replayed; its world's time is the run's."""
     import getpass
 
+    from tradewind.api import fleet
+    from tradewind.model.run import Facts
     from tradewind.plan import ways
 
     if not 0 < speed < inf:
@@ -127,21 +132,22 @@ def spec_of(
             f"a trace cannot be replayed at {speed} times its speed",
             hint="--trace-speed 60 makes a minute of an hour",
         )
-    if not local:
+    if not local and on is None:
         raise InvalidValue(
-            f"machines of {wanted.plan.provider} cannot be rented from here yet",
-            hint="--local carries the plan out on this computer, priced as its machines are",
+            "nothing says where this is to be carried out",
+            hint="--on aws rents there; --local is this computer, priced as the plan's machines",
         )
     made = ways.spec(
         wanted.plan,
         wanted.workload,
         clock.now(),
         others=wanted.others,
+        facts=fleet.facts if on is not None else lambda provider: Facts(),
         project=project,
         user=getpass.getuser(),
         tags=dict(tags or {}),
     )
-    return here(made, nodes, speed)
+    return here(made, nodes, speed) if on is None else on.there(made)
 
 
 def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:

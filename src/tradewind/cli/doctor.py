@@ -26,6 +26,8 @@ _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "re
     tradewind doctor
     # only what is installed, without asking the store
     tradewind doctor parts
+    # could machines of AWS be rented now?
+    tradewind doctor aws
     """,
 )
 @click.argument("about", nargs=-1, type=click.Choice(ABOUT), metavar="[WHAT]...")
@@ -35,8 +37,8 @@ def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> Non
     """Check all that runs stand on, what is installed and for what one would need the rest, and
     whether anything was left behind.
 
-    WHAT: computer, parts, gpus, prices, budgets, store, credentials, clocks, runs, orphans; without
-    it, all of them. What is optional and not there is called missing, and is no warning."""
+    WHAT: computer, parts, gpus, prices, budgets, store, credentials, aws, clocks, runs, orphans;
+    without it, all of them. What is optional and not there is called missing, and is no warning."""
     from msgspec import to_builtins
 
     from tradewind.api import fleet

@@ -13,10 +13,12 @@ from tradewind.cli import render
 from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
+    from tradewind.api.rented import On
     from tradewind.api.wishes import Wish
     from tradewind.model.plan import Plan
     from tradewind.model.run import Spec
 
+_SHOWN = 5
 _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 
 
@@ -28,12 +30,16 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     tradewind run work.yaml --local
     # machines live for about a minute: does it survive?
     tradewind run work.yaml --local --chaos 60s --yes
-    # what was planned before, in the background
-    tradewind run plan.json --local --yes --detach
+    # rent machines of AWS, after tradewind aws setup
+    tradewind run work.yaml --on aws --store s3://my-bucket
     """,
 )
 @click.argument("file", metavar="WORKLOAD|PLAN")
 @click.option("--local", is_flag=True, help="On this computer, priced as the plan's machines.")
+@click.option("--on", "cloud", metavar="CLOUD", help="Rent machines there: aws.")
+@click.option(
+    "--region", "regions", multiple=True, metavar="REGION", help="With --on: only in this one."
+)
 @click.option(
     "--nodes", type=click.IntRange(1, _MOST_LOCAL), help="With --local: so many machines."
 )
@@ -56,6 +62,8 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 def command(
     file: str,
     local: bool,
+    cloud: str | None,
+    regions: tuple[str, ...],
     nodes: int | None,
     folder: str | None,
     project: str,
@@ -72,6 +80,10 @@ def command(
 
     The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
     run to a process in the background, and says how to come back."""
+    if local and cloud:
+        raise click.UsageError("--local and --on exclude each other")
+    if regions and not cloud:
+        raise click.UsageError("--region goes with --on")
     if not local and (nodes or chaos or trace):
         raise click.UsageError("--nodes, --chaos and --trace go with --local")
     if chaos and trace:
@@ -79,20 +91,23 @@ def command(
     if trace_speed is not None and not trace:
         raise click.UsageError("--trace-speed goes with --trace")
     from tradewind import store as stores
-    from tradewind.api import submit
+    from tradewind.api import rented, submit
     from tradewind.cli import follow
 
     named = _tags(tags)
     opened = stores.open(store_url)
+    on = rented.On(opened, cloud, regions) if cloud else None
     with render.busy("planning"):
-        wanted = submit.wanted(file)
+        wanted = submit.wanted(file, on)
     speed = 1.0 if trace_speed is None else trace_speed
     spec = submit.spec_of(
-        wanted, local=local, nodes=nodes, project=project, tags=named, speed=speed
+        wanted, local=local, on=on, nodes=nodes, project=project, tags=named, speed=speed
     )
     wish = _wish(spec, chaos, trace)
     if not as_json:
         _show(wanted.plan, spec)
+        if on is not None:
+            _left_out(on)
     if not yes:
         _ask()
     where = Path(folder) if folder else Path(file).absolute().parent
@@ -133,6 +148,15 @@ def _show(best: Plan, spec: Spec) -> None:
         money = format_money(spec.predicted_cost, digits=2)
         click.echo(f"  cost      {money}, since the plan has {render.count(best.nodes, 'machine')}")
     click.echo(f"  command   {spec.job['command']}")
+
+
+def _left_out(on: On) -> None:
+    for words in on.rejected[:_SHOWN]:
+        render.paragraph(f"  not       {words}", indent=" " * 12)
+    if len(on.rejected) > _SHOWN:
+        click.echo(f"            and {render.count(len(on.rejected) - _SHOWN, 'other way')}")
+    for words in on.warnings:
+        render.note(words)
 
 
 def _ask() -> None:

@@ -15,8 +15,10 @@ from tradewind.errors import TradewindError
 if TYPE_CHECKING:
     from tradewind.api.follow import Sight
     from tradewind.runs_store import Loaded
+    from tradewind.store.base import Store
 
 _WIDTH, _LEAST, _LABEL = 48, 20, 10
+_WORDS, _LINES = 3, 12
 
 
 @click.command(
@@ -68,9 +70,22 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
                 render.labelled(f"{commit.at.astimezone():%Y-%m-%d %H:%M:%S}  ", first)
                 for line in tail:
                     click.echo(line)
+    _could_not_begin(opened, run_id, [leg["leg"] for leg in legs if not leg["up"]])
     more = runview.more(loaded.events)
     if more:
         render.note(f"more: {more}")
+
+
+def _could_not_begin(store: Store, run_id: str, legs: list[int]) -> None:
+    """What machines that never came up have left word of, the newest last."""
+    from tradewind.model import places
+
+    for leg in legs[-_WORDS:]:
+        with suppress(TradewindError):
+            text = store.get(places.first_log(run_id, leg)).decode("utf-8", "replace")
+            click.echo(f"\nwhy a machine of leg {leg} could not begin:")
+            for line in text.strip().splitlines()[-_LINES:]:
+                click.echo(f"  {line}")
 
 
 def _summary(loaded: Loaded, sight: Sight) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.errors import BadFile
-from tradewind.model.bill import bill
+from tradewind.model.bill import bill, charged, paid_s
 from tradewind.model.event import (
     Ended,
     Event,
@@ -146,18 +146,17 @@ class _Found:
         if end is not None:
             end = max(end, machine.launched_s)  # clocks are set back, and providers err
         seconds = None if end is None else end - machine.launched_s
-        step_s = facts.billing_step_s
 
         def cost(price: int) -> int:
-            return 0 if seconds is None else bill(price, seconds, step_s)
+            return 0 if seconds is None else bill(price, seconds, facts)
 
         usual = self._on_demand(way)
         stop_s = machine.launched_s + request.hard_stop_s + 2 * facts.billing_lead_s
         return Posting(
             machine_id=name,
             seconds=seconds,
-            micros=cost(way.price),
-            paid_s=0 if seconds is None else -(-max(seconds, 1) // step_s) * step_s,
+            micros=0 if seconds is None else charged(way, machine, seconds),
+            paid_s=0 if seconds is None else paid_s(seconds, facts),
             from_s=machine.launched_s,
             to_s=end,
             stop_s=stop_s if living else None,

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
+from tradewind.model.run import Facts, Machine, Way
 
-def bill(price_hour: int, seconds: int, step_s: int) -> int:
-    """Micro-dollars for a machine that was billed for so long; a step that was begun is paid whole,
-    and a fraction of a micro-dollar too."""
-    steps = -(-max(seconds, 1) // step_s)
-    return -(-price_hour * steps * step_s // 3600)
+
+def paid_s(seconds: int, facts: Facts) -> int:
+    """How much of a machine's time is paid: a step that was begun whole, and never less than the
+    least."""
+    step_s = facts.billing_step_s
+    return -(-max(seconds, facts.billing_least_s, 1) // step_s) * step_s
+
+
+def bill(price_hour: int, seconds: int, facts: Facts) -> int:
+    """Micro-dollars for a machine that was up for so long; a fraction of one is paid whole."""
+    return -(-price_hour * paid_s(seconds, facts) // 3600)
+
+
+def charged(way: Way, machine: Machine, seconds: int) -> int:
+    """Micro-dollars for a machine that was bought so, and was up for so long: at the prices that
+    its provider tells, each for as long as it held, and its disk."""
+    if not machine.prices:
+        return bill(way.price - way.disk_price, seconds, way.facts) + _disk(way, seconds)
+    begin, end = machine.launched_s, machine.launched_s + paid_s(seconds, way.facts)
+    starts = [begin, *(max(at_s, begin) for at_s, _ in machine.prices[1:]), end]
+    total = sum(
+        price * max(min(until_s, end) - min(since_s, end), 0)
+        for (_, price), since_s, until_s in zip(
+            machine.prices, starts[:-1], starts[1:], strict=True
+        )
+    )
+    return -(-total // 3600) + _disk(way, seconds)
+
+
+def _disk(way: Way, seconds: int) -> int:
+    return bill(way.disk_price, seconds, way.facts)
 
 
 THRESHOLDS = (50, 80, 100)

@@ -17,6 +17,7 @@ ABOUT = (
     "budgets",
     "store",
     "credentials",
+    "aws",
     "clocks",
     "runs",
     "orphans",

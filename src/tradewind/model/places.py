@@ -7,6 +7,7 @@ runs/<run-id>/job/bundle.tar.gz                  the user's folder, as it was wh
 runs/<run-id>/machines/<machine>/heartbeat.json  what a machine does now
 runs/<run-id>/legs/<leg>/resume                  the checkpoint that the leg started from
 runs/<run-id>/legs/<leg>/address                 host:port of rank 0, for the others to meet
+runs/<run-id>/legs/<leg>/first.log               why a machine could not even begin
 runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
 runs/<run-id>/shards/<leg>/<step>-<life>/…       its parts; what has no manifest is none
 runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
@@ -51,6 +52,10 @@ def resume(run_id: str, leg: int) -> str:
 
 def address(run_id: str, leg: int) -> str:
     return f"runs/{run_id}/legs/{leg:06d}/address"
+
+
+def first_log(run_id: str, leg: int) -> str:
+    return f"runs/{run_id}/legs/{leg:06d}/first.log"
 
 
 def checkpoints(run_id: str) -> str:

@@ -25,6 +25,8 @@ class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long before taking a spot machine it tells so; 0: it does not."""
     billing_step_s: int = 1
     """Every step that was begun is paid whole."""
+    billing_least_s: int = 0
+    """However short a machine's life is, so much is paid."""
     billing_lead_s: int = 60
     """Billing begins at most this long before a machine's own clock does, and ends at most this
     long after it shut itself down."""
@@ -48,13 +50,17 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     market: str
     nodes: int
     price: int
-    """Micro-dollars an hour for one machine."""
+    """Micro-dollars an hour for one machine, its disk among them."""
     rate: float
     """Units of work a second, all machines together, as estimated."""
     start_s: float
     """From the launch to the first new step: boot, setup, fetching data and checkpoint to there."""
     start_cost: int = 0
     """Micro-dollars for moving data and checkpoint there."""
+    disk_gb: int = 0
+    """What the job needs of each machine's disk, where that is bought with the machine."""
+    disk_price: int = 0
+    """Of the price, what is for the disk."""
     facts: Facts = Facts()
     layout: dict[str, Any] = {}
 
@@ -167,6 +173,9 @@ class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When billing began."""
     ended_s: int | None = None
     """When billing ended; None while it goes on."""
+    prices: tuple[tuple[int, int], ...] = ()
+    """What it cost, where its provider tells: from when on, how many micro-dollars an hour. Empty:
+    what it was bought at."""
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -200,6 +209,8 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tail: str = ""
     """The last lines of the job's log."""
     notice: bool = False
+    at_risk: bool = False
+    """Its provider thinks that it may have to take the machine soon."""
     reason: str = ""
     stalled_s: float = 0.0
     """For how long a job that counts its steps has made none."""

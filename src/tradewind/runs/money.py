@@ -8,7 +8,7 @@ on until it notices that it was replaced.
 
 from __future__ import annotations
 
-from tradewind.model.bill import bill
+from tradewind.model.bill import bill, charged
 from tradewind.model.run import Spec, Way
 from tradewind.model.timing import (
     BEAT_S,
@@ -95,14 +95,14 @@ def exposed(state: RunState, seen: Seen) -> int:
 def reserve(way: Way) -> int:
     """For machines that never come up: until a controller sees that."""
     seconds = way.facts.boot_timeout_s + UNATTENDED_S + way.facts.billing_lead_s
-    return way.start_cost + way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
+    return way.start_cost + way.nodes * bill(way.price, seconds, way.facts)
 
 
 def after_draining(state: RunState, seen: Seen, way: Way) -> int:
     """What will have been spent, at most, when a leg on `way` has been drained and is sure to have
     ended: the least that a move costs before anything is bought for it."""
     seconds = DRAIN_S + UNATTENDED_S + GRACE_S
-    return spent(state, seen) + way.nodes * bill(way.price, seconds, way.facts.billing_step_s)
+    return spent(state, seen) + way.nodes * bill(way.price, seconds, way.facts)
 
 
 def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: float) -> int:
@@ -119,7 +119,7 @@ def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: floa
 
 def _so_far(state: RunState, seen: Seen, rented: Rented) -> int:
     way = state.requests[rented.machine.leg].way
-    return bill(way.price, _up_s(state, seen, rented), way.facts.billing_step_s)
+    return charged(way, rented.machine, _up_s(state, seen, rented))
 
 
 def _up_s(state: RunState, seen: Seen, rented: Rented) -> int:

@@ -132,8 +132,9 @@ class SimCloud:
         """Micro-dollars, reckoned apart from the product's own way."""
         machine = rental.machine
         end = self.clock if machine.ended_s is None else machine.ended_s
-        step = rental.way.facts.billing_step_s
-        begun = (max(end - machine.launched_s, 1) + step - 1) // step
+        facts = rental.way.facts
+        step = facts.billing_step_s
+        begun = (max(end - machine.launched_s, facts.billing_least_s, 1) + step - 1) // step
         return (rental.way.price * begun * step + 3599) // 3600
 
     @property

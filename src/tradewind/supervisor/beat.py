@@ -81,6 +81,7 @@ def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
         trouble=job.trouble,
         tail=job.tail,
         notice=me.notice,
+        at_risk=me.at_risk,
         reason=me.reason,
         stalled_s=job.stalled_s,
         idle_s=job.idle_s,

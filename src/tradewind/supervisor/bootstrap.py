@@ -22,6 +22,7 @@ import platform
 import re
 import shutil
 import signal
+import site
 import subprocess
 import sys
 import tarfile
@@ -93,6 +94,9 @@ def _in_venv(place: Path, wheels: Path | None) -> list[str] | None:
     if wheels is not None:
         _do([sys.executable, "-m", "venv", "--clear", str(place)])
         _do([*_pip(python, wheels), *_names(wheels)])
+        # What the machine's own Python has (PyTorch, say) the job should have too, behind ours.
+        inside = [*place.glob("lib/python3*/site-packages")]
+        (inside[0] / "machine.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     return [python, "-m", _MODULE] if _runs([python, "-c", f"import {_MODULE}.runtime"]) else None
 
 

@@ -20,6 +20,7 @@ class Cadence:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._told_s = self._looked_s = -_LOOK_S
+        self._once, self._keep = 0, 0
 
     def tell(self, spec: Spec, way: Way | None, uptime_s: float) -> float:
         """Seconds between two saves; written where it has changed by enough."""
@@ -28,11 +29,22 @@ class Cadence:
         self._looked_s = uptime_s
         every_s = of(spec, way, uptime_s)
         if abs(every_s - self._told_s) > _NEWS * every_s:
-            with suppress(NoAccess):  # a full disk: the last word holds
-                told = {"every_s": round(every_s), "keep": spec.checkpoint_keep}
-                replace(self._path, json.encode(told))
-                self._told_s = every_s
+            self._keep = spec.checkpoint_keep
+            self._write(every_s)
         return self._told_s
+
+    def save_once(self) -> None:
+        """At once, whatever the cadence: a job that is told so twice saves twice."""
+        self._once += 1
+        self._write(self._told_s)
+
+    def _write(self, every_s: float) -> None:
+        told = {"every_s": round(every_s), "keep": self._keep}
+        if self._once:
+            told["once"] = self._once
+        with suppress(NoAccess):  # a full disk: the last word holds
+            replace(self._path, json.encode(told))
+            self._told_s = every_s
 
 
 def of(spec: Spec, way: Way | None, uptime_s: float) -> float:

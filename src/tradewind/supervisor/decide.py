@@ -65,6 +65,7 @@ class Me:
     """Why the leg is over; empty while it is not."""
     draining: str = ""
     notice: bool = False
+    at_risk: bool = False
     resume: str | None = None
     """The checkpoint to start from; "" for none; None until it is known."""
     asked_to_save: bool = False

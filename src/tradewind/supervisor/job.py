@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, json
 
+import tradewind
 from tradewind import clock, journal
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
 from tradewind.model import places
@@ -150,6 +151,10 @@ class Work:
             target=self._go, args=(resume, self._cancelled), name="job", daemon=True
         )
         self._thread.start()
+
+    def save_soon(self) -> None:
+        """And go on: the machine may be taken, or not."""
+        self._cadence.save_once()
 
     def save(self, within_s: float) -> None:
         with self._lock:
@@ -352,11 +357,13 @@ class Work:
             raise BadFile(f"the job's env is {users!r} and no table of names and values")
         # `python` is the one that has Tradewind, as where the run was submitted.
         folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        own = {str(name): str(value) for name, value in users.items()}
         return {
             **os.environ,
             "PATH": os.pathsep.join(folders),
             "PYTHONUNBUFFERED": "1",
-            **{str(name): str(value) for name, value in users.items()},
+            **own,
+            **self._ours(own.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))),
             "TRADEWIND_RUN": boot.run_id,
             "TRADEWIND_LEG": str(boot.leg),
             "TRADEWIND_RANK": str(boot.rank),
@@ -370,6 +377,20 @@ class Work:
             "TRADEWIND_LAYOUT": _layout(self.way),
             "TRADEWIND_TELEMETRY": str(self._folder.telemetry),
         }
+
+    def _ours(self, path: str) -> dict[str, str]:
+        """So that whatever Python runs the job finds `tradewind`, where only a kit has brought it:
+        a folder with that and nothing else comes behind the user's own, and what it needs (msgspec,
+        obstore) behind all that the job has itself."""
+        package = Path(tradewind.__file__).parent
+        if not package.is_relative_to(self._folder.path / "kit"):
+            return {}
+        alone = self._folder.path / "for-job"
+        alone.mkdir(exist_ok=True)
+        with suppress(FileExistsError):
+            (alone / "tradewind").symlink_to(package)
+        folders = [path, str(alone)] if path else [str(alone)]
+        return {"PYTHONPATH": os.pathsep.join(folders), "TRADEWIND_SITE": str(package.parent)}
 
     def _end_all(self, *parts: str) -> None:
         for part in parts:

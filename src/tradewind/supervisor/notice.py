@@ -1,23 +1,29 @@
 """Whether the provider has told that it will take this machine, and what is left until it does.
 
 `Boot.notice` names the source. A path: a file that appears, and may hold the seconds that are left,
-or, as local machines have it, `{"taken_at_s": …}` by this computer's clock.
-Each source is a function without arguments that returns at once: None while there is no notice,
-else the seconds that are left, or 0 where it does not say.
+or, as local machines have it, `{"taken_at_s": …}` by this computer's clock. `aws`: EC2's metadata.
+Each source is called without arguments and returns at once: None while there is no notice, else the
+seconds that are left, or 0 where it does not say. `at_risk` says that one is likely, by its
+provider's own word.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import DecodeError, Struct, ValidationError, json
 
 from tradewind import clock
 from tradewind.errors import InvalidValue
 
-Notice = Callable[[], float | None]
+
+class Notice(Protocol):
+    @property
+    def at_risk(self) -> bool: ...
+
+    def __call__(self) -> float | None: ...
 
 
 class _Taken(Struct):
@@ -25,21 +31,30 @@ class _Taken(Struct):
 
 
 def source(named: str) -> Notice:
-    if not named:
-        return lambda: None
-    if "/" not in named:
-        raise InvalidValue(f"nobody knows how {named!r} tells that it takes a machine")
-    path = Path(named)
+    if named == "aws":
+        from tradewind.supervisor.metadata import Ec2
 
-    def look() -> float | None:
+        return Ec2()
+    if named and "/" not in named:
+        raise InvalidValue(f"nobody knows how {named!r} tells that it takes a machine")
+    return _File(Path(named) if named else None)
+
+
+class _File:
+    at_risk = False
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __call__(self) -> float | None:
+        if self._path is None:
+            return None
         try:
-            text = path.read_text("utf-8", "replace")
+            text = self._path.read_text("utf-8", "replace")
         except OSError:
             return None
         left_s = _left_s(text)
         return left_s if isfinite(left_s) and left_s > 0 else 0.0
-
-    return look
 
 
 def _left_s(text: str) -> float:

@@ -125,6 +125,10 @@ class Supervisor:
         left_s = self._notice()
         if left_s is not None and not me.notice:
             me.notice, self._notice_left_s = True, left_s
+        if self._notice.at_risk and not me.at_risk:
+            me.at_risk = True
+            self._spool.remark("the provider may take this machine soon: the job is to save")
+            self._work.save_soon()
         if self._asked_to_end and not me.fenced:
             me.fenced = self._asked_to_end
         if self._kill_at_s is not None and uptime_s >= self._kill_at_s:
@@ -139,7 +143,7 @@ class Supervisor:
     def _go_on(self, job: Job, uptime_s: float) -> None:
         me = self.me
         # With the number of starts: a job that fails at once ends as it did before.
-        known = (job.state, job.exit_code, me.notice, me.doing, me.fenced, self._starts)
+        known = (job.state, job.exit_code, me.notice, me.at_risk, me.doing, me.fenced, self._starts)
         if self._exchange is None and (uptime_s >= self._next_s or known != self._known):
             self._known, self._next_s = known, uptime_s + EACH_S
             self._begin(learn(me), uptime_s, learning=True)

@@ -17,7 +17,7 @@ from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
 from tradewind.ownfiles import home
 from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Dated, Store
-from tradewind.upkeep import checks, gpus, parts
+from tradewind.upkeep import aws, checks, gpus, parts
 from tradewind.upkeep.survey import Survey, survey
 
 _NEWEST = 20
@@ -27,7 +27,7 @@ _MOST = 200
 _ATTENDED_S = 300.0
 _SHOWN = 3
 _IN_RUNS = {"clocks", "runs", "orphans"}
-_IN_A_STORE = _IN_RUNS | {"store", "credentials"}
+_IN_A_STORE = _IN_RUNS | {"store", "credentials", "aws"}
 
 
 def examine(
@@ -59,6 +59,11 @@ def examine(
     if not _IN_A_STORE & set(only):
         return found
     store: Store | None = None
+
+    def cloud(opened: Store | None) -> Iterator[Finding]:
+        asked = set(only) != set(ABOUT)
+        return aws.aws_checks(opened, asked=asked, env=os.environ, user=Path.home())
+
     try:
         store = stores.open(url)
         opened = store
@@ -72,10 +77,13 @@ def examine(
     if store is None or any(f.about == "store" and f.level == BROKEN for f in found):
         if only != ("store",):
             found.append(_unseen())
+        if set(only) != set(ABOUT):
+            collect("aws", lambda: cloud(None))
         return found
     whole = store
     rented: dict[str, Provider] = {}
     found += [f for f in _providers(whole, providers, rented) if f.about in only]
+    collect("aws", lambda: cloud(whole))
     sight = Survey()
     if _IN_RUNS & set(only):
         try:

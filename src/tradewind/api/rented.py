@@ -1,0 +1,103 @@
+"""A plan carried out on machines of a cloud: its ways as that cloud's account has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tradewind.errors import InvalidValue, NotFound
+
+if TYPE_CHECKING:
+    from tradewind.model import Workload
+    from tradewind.model.run import Spec, Way
+    from tradewind.store.base import Store
+
+CLOUDS = ("aws",)
+"""Those that machines can be rented from."""
+_SPARE, _SYSTEM_GB = 1.5, 150
+"""An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
+
+
+class On:
+    """A cloud, as it is set up for a store."""
+
+    def __init__(self, store: Store, cloud: str, regions: Sequence[str] = ()) -> None:
+        from tradewind.api import onaws
+
+        if cloud not in CLOUDS:
+            raise InvalidValue(
+                f"machines of {cloud} cannot be rented from here yet",
+                hint=f"--on {CLOUDS[0]}, or --local: on this computer, priced as its machines are",
+            )
+        self.cloud, self._record = cloud, onaws.needed(store)
+        self.rejected: list[str] = []
+        """Ways that the account cannot have, and why."""
+        self.warnings: list[str] = []
+        self._regions = tuple(regions) or tuple(sorted(self._record.regions))
+        for region in self._regions:
+            if region not in self._record.regions:
+                raise NotFound(
+                    f"nothing is set up in {region}",
+                    hint=f"set up: {', '.join(sorted(self._record.regions))};"
+                    f" tradewind aws setup --store {store.url} --region {region} adds it",
+                )
+
+    def limited(self, work: Workload) -> Workload:
+        """As the workload says, and here only."""
+        from dataclasses import replace
+
+        allowed = [region for region in self._regions if work.limits.allows(self.cloud, region)]
+        if not allowed:
+            raise NotFound(
+                f"workload {work.name} allows none of {', '.join(self._regions)} at {self.cloud}",
+                hint="look at its limits.providers, limits.regions and limits.exclude",
+            )
+        named = tuple(f"{self.cloud}/{region}" for region in allowed)
+        return replace(work, limits=replace(work.limits, providers=(self.cloud,), regions=named))
+
+    def there(self, spec: Spec) -> Spec:
+        """The same in zones that can be launched in: where a price is a whole region's, each zone
+        of it is a way. What cannot be had is left out, and why is kept in `rejected`."""
+        from msgspec.structs import replace
+
+        from tradewind.providers.aws.clients import Account
+        from tradewind.providers.aws.limits.usable import usable
+        from tradewind.providers.aws.machines import disks
+
+        zoned = [way for each in spec.ways for way in self._zoned(each)]
+        if not zoned:
+            raise NotFound(
+                f"none of the plan's machines is of {self.cloud} in {', '.join(self._regions)}",
+                hint="plan again with --on, which keeps to what is set up",
+            )
+        found = usable(Account(), self._record, zoned)
+        self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
+        self.warnings = list(found.warnings)
+        if not found.ways:
+            first = found.rejected[0]
+            raise NotFound(
+                f"the account can have none of the plan's machines: {first.words}",
+                hint=first.hint or "tradewind doctor aws says what it can have",
+            )
+        ways = []
+        for way in found.ways:
+            disk_gb = _disk_gb(spec, way.nodes)
+            disk = disks.price_hour(way.region, disk_gb)
+            ways.append(replace(way, disk_gb=disk_gb, disk_price=disk, price=way.price + disk))
+        return replace(spec, ways=tuple(ways))
+
+    def _zoned(self, way: Way) -> list[Way]:
+        from msgspec.structs import replace
+
+        if way.provider != self.cloud or way.region not in self._regions:
+            return []
+        subnets = self._record.regions[way.region].subnets
+        zones = [way.zone] if way.zone else sorted(subnets)
+        return [replace(way, zone=zone) for zone in zones if zone in subnets]
+
+
+def _disk_gb(spec: Spec, nodes: int) -> int:
+    """For the checkpoints that a machine keeps beside those in the store, the one that is being
+    written among them."""
+    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
+    return round(_SPARE * kept / 1e9) + _SYSTEM_GB

@@ -1,0 +1,48 @@
+"""`tradewind ssh`: a shell on one of a run's machines."""
+
+from __future__ import annotations
+
+import click
+
+from tradewind.cli.base import Command
+
+
+@click.command(
+    "ssh",
+    cls=Command,
+    context_settings={"ignore_unknown_options": True},
+    examples="""
+    # a shell on the first machine
+    tradewind ssh finetune
+    # what do the GPUs of the second one do?
+    tradewind ssh finetune --rank 1 -- nvidia-smi
+    """,
+)
+@click.argument("run")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@click.option("--rank", type=click.IntRange(0), default=0, help="Of its machines, this one.")
+@click.option("--key", metavar="FILE", default="", help="By ssh with this key, through SSM too.")
+@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--print", "only_print", is_flag=True, help="Print the command, and do not run it.")
+def command(
+    run: str, words: tuple[str, ...], rank: int, key: str, store_url: str | None, only_print: bool
+) -> None:
+    """A shell on one of a run's machines, or a command there.
+
+    No port is open on machines of AWS: Systems Manager opens the shell (tradewind aws setup --ssm).
+    Of a run on this computer it is one in the machine's folder."""
+    import os
+    import shlex
+
+    from tradewind import runs_store
+    from tradewind import store as stores
+    from tradewind.api import shell
+
+    opened = stores.open(store_url)
+    run_id = runs_store.named(opened, run)
+    made = shell.command(shell.machine(opened, run_id, rank), key, words)
+    if only_print:
+        click.echo(shlex.join(made))
+        return
+    shell.needed(made)
+    os.execvp(made[0], made)

@@ -1,0 +1,79 @@
+"""What `tradewind aws setup` has made for one store, and where that is written down.
+
+The record lies in the store itself (`providers/aws.json`), so that whoever can look after its runs
+knows where machines may be launched; what to remove is told by tags and names, not by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+
+from msgspec import DecodeError, Struct, ValidationError, json
+
+from tradewind.errors import BadFile, NotFound
+
+KEY = "providers/aws.json"
+
+OWNER, RUN, LEG, LAUNCH = "tradewind:owner", "tradewind:run", "tradewind:leg", "tradewind:launch"
+"""Tags. The owner's is the store's URL: whoever shares a store shares its machines."""
+
+
+class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Of one region."""
+
+    vpc: str
+    security_group: str
+    subnets: dict[str, str]
+    """By zone id, such as use1-az1: names of zones differ from account to account."""
+    public: bool = True
+    """Machines have an address of their own to reach the world by, and nobody may reach them."""
+
+
+class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    account: str
+    bucket: str
+    bucket_region: str
+    instance_profile: str
+    """Its name."""
+    regions: dict[str, Network]
+    image: str = ""
+    """An image or an SSM parameter that is taken instead of the usual ones."""
+    key_pair: str = ""
+    """For `tradewind ssh --key`: the name of a key pair of each region."""
+
+    def encoded(self) -> bytes:
+        return json.format(json.encode(self), indent=1)
+
+
+def read(get: Callable[[str], bytes]) -> Footprint | None:
+    """By a store's `get`; None: nothing was set up for it."""
+    try:
+        return decoded(get(KEY))
+    except NotFound:
+        return None
+
+
+def decoded(data: bytes) -> Footprint:
+    try:
+        return json.decode(data, type=Footprint)
+    except (DecodeError, ValidationError) as error:
+        raise BadFile(
+            f"{KEY} in the store cannot be read: {error}", hint="tradewind aws setup writes it anew"
+        ) from None
+
+
+def bucket_of(store_url: str) -> tuple[str, str]:
+    """The bucket and the prefix ("" or ending in a slash) of s3://bucket/prefix."""
+    found = re.fullmatch(r"s3://([^/]+)(?:/(.*))?", store_url)
+    if found is None:
+        raise ValueError(store_url)
+    prefix = (found[2] or "").strip("/")
+    return found[1], prefix + "/" if prefix else ""
+
+
+def name(store_url: str) -> str:
+    """Of the role, the instance profile and the security groups of a store. Short, since it is for
+    all AWS the same in every region, and the same whoever asks."""
+    return f"tradewind-{hashlib.sha256(store_url.rstrip('/').encode()).hexdigest()[:10]}"

@@ -1,0 +1,222 @@
+"""Of the ways in which a run could be done, those that this account can really take.
+
+A launch that must fail is not attempted: the way is left out, with the reason and what to do about
+it. What cannot be learned is held against nothing: such a way stays, with a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from statistics import median_low
+
+from msgspec import Struct, structs
+
+from tradewind import clock
+from tradewind.model.run import Way
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import Footprint
+from tradewind.providers.aws.limits import quotas, zones
+from tradewind.providers.aws.limits.looking import Sight, look, within
+from tradewind.providers.aws.limits.scores import scores
+from tradewind.units import format_money
+
+_PATIENCE_S = 45.0
+_SCORES_S = 15.0
+_MOST_SCORES = 4
+"""Different questions for scores in one look: EC2 answers few a day."""
+
+KINDS = {
+    "no_setup": "nothing of ours is in the region",
+    "region_off": "the account has not switched the region on",
+    "not_offered": "no zone of the region, or not this one, offers the type",
+    "zone_off": "the zone is not there, or not up, for this account",
+    "no_subnet": "setup has made no subnet in the zone",
+    "no_spot": "the type is not sold on the spot market",
+    "quota": "the quota is smaller than what is needed, however little is in use",
+    "in_use": "the quota would do, if others did not use so much of it",
+    "price": "spot costs as much as on-demand, which can be had",
+}
+
+
+class Reason(Struct, frozen=True, kw_only=True):
+    way: Way
+    kind: str
+    """One of KINDS."""
+    words: str
+    hint: str = ""
+
+    @property
+    def lasting(self) -> bool:
+        """It will be so until somebody does something about it."""
+        return self.kind not in ("in_use", "price")
+
+
+class Usable(Struct, frozen=True, kw_only=True):
+    ways: tuple[Way, ...]
+    """In the order they came, spot prices as they are now. Those of other providers among them."""
+    rejected: tuple[Reason, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What could not be learned."""
+    scores: dict[str, int] = {}
+    """Spot placement scores by `Way.what`, best first: information, and never in the way."""
+
+
+def usable(
+    account: Account,
+    footprint: Footprint,
+    ways: Sequence[Way],
+    *,
+    now: datetime | None = None,
+    patience_s: float = _PATIENCE_S,
+    with_scores: bool = True,
+) -> Usable:
+    ours = [way for way in ways if way.provider == "aws"]
+    warnings: list[str] = []
+    told = within(patience_s, {"": lambda: zones.regions(account)} if ours else {})
+    if ours and not told:
+        warnings.append("which regions the account has switched on is not known")
+    enabled = told.get("", {})
+    reasons = {
+        place: reason
+        for place, way in enumerate(ways)
+        if way.provider == "aws" and (reason := _barred(way, footprint, enabled))
+    }
+    open_ways = [
+        way for place, way in enumerate(ways) if way.provider == "aws" and place not in reasons
+    ]
+    sights = look(account, open_ways, now or clock.now(), patience_s)
+    warnings += [each for _, sight in sorted(sights.items()) for each in sight.warnings]
+    kept: dict[int, Way] = {}
+    for place, way in enumerate(ways):
+        if way.provider != "aws":
+            kept[place] = way
+        elif place not in reasons:
+            sight = sights[way.region]
+            reason = _unfit(way, sight, footprint) or _over_quota(way, sight)
+            if reason:
+                reasons[place] = reason
+            else:
+                kept[place] = _priced(way, sight, footprint)
+    _too_dear(kept, reasons)
+    return Usable(
+        ways=tuple(way for _, way in sorted(kept.items())),
+        rejected=tuple(reason for _, reason in sorted(reasons.items(), key=lambda it: it[0])),
+        warnings=tuple(dict.fromkeys(warnings)),
+        scores=_scores(account, list(kept.values())) if with_scores else {},
+    )
+
+
+def _barred(way: Way, footprint: Footprint, enabled: Mapping[str, bool]) -> Reason | None:
+    """Without a look at the region."""
+    if enabled.get(way.region, True) is False:
+        return Reason(
+            way=way,
+            kind="region_off",
+            words=f"the account has not switched {way.region} on",
+            hint=f"aws account enable-region --region-name {way.region}",
+        )
+    if way.region not in footprint.regions:
+        return Reason(
+            way=way,
+            kind="no_setup",
+            words=f"nothing is set up in {way.region}",
+            hint=f"tradewind aws setup --region {way.region}",
+        )
+    return None
+
+
+def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
+    """The zone, or the type in it."""
+
+    def reason(kind: str, words: str, hint: str = "") -> Reason:
+        return Reason(way=way, kind=kind, words=words, hint=hint)
+
+    kind, subnets = way.instance_type, footprint.regions[way.region].subnets
+    if way.zone and sight.zones is not None:
+        zone = sight.zones.get(way.zone)
+        if zone is None or not zone.usable:
+            return reason("zone_off", f"{way.zone} is not open to this account now")
+    if sight.offering is not None:
+        selling = sight.offering.get(kind, frozenset())
+        others = f"{', '.join(sorted(selling))} does" if selling else ""
+        if not selling:
+            return reason("not_offered", f"no zone of {way.region} offers {kind}")
+        if way.zone and way.zone not in selling:
+            return reason("not_offered", f"{way.zone} does not offer {kind}", others)
+        if not way.zone and not selling & set(subnets):
+            setup = f"tradewind aws setup --region {way.region} makes one in each"
+            return reason("no_subnet", f"no zone with a subnet of ours offers {kind}", setup)
+    if way.zone and way.zone not in subnets:
+        setup = f"tradewind aws setup --region {way.region} makes it"
+        return reason("no_subnet", f"there is no subnet of ours in {way.zone}", setup)
+    facts = (sight.facts or {}).get(kind)
+    if way.market == "spot" and facts and not facts.spot:
+        return reason("no_spot", f"{kind} is not sold on the spot market")
+    return None
+
+
+def _over_quota(way: Way, sight: Sight) -> Reason | None:
+    facts = (sight.facts or {}).get(way.instance_type)
+    key = quotas.governing(way.instance_type, way.market)
+    quota = (sight.quotas or {}).get(key) if key else None
+    if not facts or not quota or quota.limit is None or quota.free is None:
+        return None
+    needed = facts.vcpus * way.nodes
+    if needed <= quota.free:
+        return None
+    lacking = quota.limit < needed
+    in_use = f", of which {quota.used} are in use" if quota.used else ""
+    return Reason(
+        way=way,
+        kind="quota" if lacking else "in_use",
+        words=f"{way.words} needs {needed} vCPUs, and the account may have {quota.limit} in"
+        f" {way.region}{in_use}: quota {quota.name!r} ({quota.code})",
+        hint=f"{quota.raising(needed + (quota.used or 0))}, or {quota.link}",
+    )
+
+
+def _priced(way: Way, sight: Sight, footprint: Footprint) -> Way:
+    """EC2 tells what holds now, so it is newer than any catalog."""
+    if way.market != "spot" or not sight.prices:
+        return way
+    where = [way.zone] if way.zone else list(footprint.regions[way.region].subnets)
+    told = [sight.prices.get((way.instance_type, zone)) for zone in where]
+    found = [each.price for each in told if each]
+    return structs.replace(way, price=median_low(found) + way.disk_price) if found else way
+
+
+def _too_dear(kept: dict[int, Way], reasons: dict[int, Reason]) -> None:
+    """Spot that costs as much as on-demand is of no use, where on-demand can be had at all."""
+    listed: dict[tuple[str, str, int], int] = {}
+    for way in kept.values():
+        if way.provider == "aws" and way.market == "on_demand":
+            key = way.region, way.instance_type, way.nodes
+            listed[key] = min(way.price, listed.get(key, way.price))
+    for place, way in list(kept.items()):
+        price = listed.get((way.region, way.instance_type, way.nodes))
+        if way.provider == "aws" and way.market == "spot" and price and way.price >= price:
+            del kept[place]
+            reasons[place] = Reason(
+                way=way,
+                kind="price",
+                words=f"spot costs {format_money(way.price)} an hour in {way.place} now, and"
+                f" on-demand {format_money(price)}",
+            )
+
+
+def _scores(account: Account, ways: Sequence[Way]) -> dict[str, int]:
+    asked: dict[tuple[str, int], list[Way]] = {}
+    for way in ways:
+        if way.provider == "aws" and way.market == "spot" and way.zone:
+            asked.setdefault((way.instance_type, way.nodes), []).append(way)
+
+    def ask(kind: str, nodes: int) -> dict[str, int]:
+        some = asked[kind, nodes]
+        told = scores(account, kind, nodes, {way.region for way in some})
+        return {way.what: told[way.zone] for way in some if way.zone in told}
+
+    jobs = {f"{each}": partial(ask, *each) for each in list(asked)[:_MOST_SCORES]}
+    found = [each for told in within(_SCORES_S, jobs).values() for each in told.items()]
+    return dict(sorted(found, key=lambda it: (-it[1], it[0])))

@@ -1,0 +1,86 @@
+"""What a machine of EC2 does first: `python3 first.py given.json`, on nothing but Python 3.11.
+
+Asks the machine's metadata who it is, takes the kit by its link, checks it, writes boot.json, and
+becomes the bootstrap that lies in the kit. It travels in the user-data, so it is short; nothing in
+given.json is secret for longer than the link lives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import sys
+import tarfile
+import time
+import urllib.request
+import zipfile
+from pathlib import Path
+from typing import Any
+
+METADATA = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254")
+PAUSES_S = (1, 2, 4, 8, 16, 30)
+"""The network comes up while we are running."""
+
+
+def again(what: str, do: Any) -> Any:
+    pauses = iter(PAUSES_S)
+    while True:
+        try:
+            return do()
+        except OSError as error:
+            pause = next(pauses, None)
+            if pause is None or getattr(error, "code", 0) in (400, 403, 404):
+                raise SystemExit(f"{what}: {error}") from None
+            print(f"{what}: {error}; again in {pause} s", flush=True)  # noqa: T201
+            time.sleep(pause)  # noqa: TID251 -- none of Tradewind is here
+
+
+def fetch(address: str, method: str = "GET", timeout: float = 10, **headers: str) -> bytes:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    asked = urllib.request.Request(address, method=method, headers=named)
+    with urllib.request.urlopen(asked, timeout=timeout) as answer:
+        found: bytes = answer.read()
+    return found
+
+
+def who() -> dict[str, str]:
+    token = fetch(
+        f"{METADATA}/latest/api/token", "PUT", X_aws_ec2_metadata_token_ttl_seconds="300"
+    ).decode()
+    return {
+        name: fetch(f"{METADATA}/latest/meta-data/{name}", X_aws_ec2_metadata_token=token).decode()
+        for name in ("instance-id", "placement/region", "ami-launch-index", "local-ipv4")
+    }
+
+
+def main(path: Path) -> None:
+    given = json.loads(path.read_bytes())
+    home = path.parent
+    me = again("the machine's metadata", who)
+    kit = again("the kit", lambda: fetch(given["kit"], timeout=120))
+    digest = hashlib.sha256(kit).hexdigest()
+    if digest != given["sha256"]:
+        raise SystemExit(f"the kit is not what it should be: its hash is {digest}")
+    (home / "first.tar").write_bytes(kit)
+    with tarfile.open(fileobj=io.BytesIO(kit)) as tar:
+        ours = next(member for member in tar if member.name.startswith("tradewind-"))
+        wheel = tar.extractfile(ours)
+        assert wheel is not None
+        with zipfile.ZipFile(io.BytesIO(wheel.read())) as archive:
+            program = archive.read("tradewind/supervisor/bootstrap.py")
+    (home / "bootstrap.py").write_bytes(program)
+    boot = given["boot"] | {
+        "machine_id": f"aws-{me['placement/region']}-{me['instance-id']}",
+        "rank": int(me["ami-launch-index"]),
+        "host": me["local-ipv4"],
+        "kit": f"{home / 'first.tar'}#sha256={digest}",
+    }
+    (home / "boot.json").write_text(json.dumps(boot))
+    print(f"{boot['machine_id']} is rank {boot['rank']}", flush=True)  # noqa: T201
+    os.execv(sys.executable, [sys.executable, str(home / "bootstrap.py"), str(home / "boot.json")])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

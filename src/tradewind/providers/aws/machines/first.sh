@@ -1,0 +1,45 @@
+#!/bin/bash
+# What a machine of Tradewind does when it comes up. Nothing in here is secret: the links die soon.
+# However it ends, the machine ends with it; if it could not even begin, it says why.
+umask 077
+home=/var/lib/tradewind
+mkdir -p "$home" && cd "$home" || shutdown -h now
+exec > >(tee -a "$home/first.log") 2>&1
+# Should everything here hang, the machine has its hard stop nevertheless.
+(sleep @STOP_S@; shutdown -h now) > /dev/null 2>&1 &
+export PATH=/opt/pytorch/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
+export HOME=/root
+@ENVIRONMENT@
+
+suits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' > /dev/null 2>&1; }
+find_python() {
+  for python in python3 python3.14 python3.13 python3.12 python3.11; do
+    if suits "$python"; then command -v "$python"; return; fi
+  done
+}
+python=$(find_python)
+if [ -z "$python" ] && command -v apt-get > /dev/null; then
+  echo "no Python 3.11 or newer; asking the system's packages for it"
+  apt-get update -qq && apt-get install -qq -y python3.11 python3.11-venv
+  python=$(find_python)
+fi
+cat > given.json <<'@END@'
+@GIVEN@
+@END@
+cat > first.py <<'@END@'
+@PROGRAM@
+@END@
+if [ -z "$python" ]; then
+  echo "error: this image has no Python 3.11 or newer, and none can be installed"
+  code=1
+else
+  "$python" first.py "$home/given.json"
+  code=$?
+fi
+if [ "$code" != 0 ]; then
+  echo "ended with code $code"
+  sleep 1
+  tail -c 60000 first.log > last.log
+  curl -sS --retry 5 --max-time 60 -T last.log '@TELL@' || wget -q --method=PUT --body-file=last.log '@TELL@'
+fi
+shutdown -h now

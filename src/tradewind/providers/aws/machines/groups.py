@@ -1,0 +1,58 @@
+"""Placement groups: machines of a leg that talk by EFA stand close together. One for each leg, made
+before its launch and removed when its machines are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tradewind.model.run import Request
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN
+from tradewind.providers.aws.machines.order import group_name
+from tradewind.providers.aws.troubles import code_of, explained
+
+
+def create(account: Account, request: Request, owner: str) -> None:
+    from botocore.exceptions import ClientError
+
+    tags = {OWNER: owner, RUN: request.run_id, LAUNCH: request.launch_id}
+    with explained(f"making a placement group in {request.way.region}"):
+        try:
+            account.client("ec2", request.way.region).create_placement_group(
+                GroupName=group_name(request, owner),
+                Strategy="cluster",
+                TagSpecifications=[
+                    {
+                        "ResourceType": "placement-group",
+                        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+                    }
+                ],
+            )
+        except ClientError as error:
+            if code_of(error) != "InvalidPlacementGroup.Duplicate":
+                raise
+
+
+def owned(account: Account, region: str, owner: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The names of the store's groups, and their tags."""
+    with explained(f"looking for placement groups in {region}"):
+        answer: dict[str, Any] = account.client("ec2", region).describe_placement_groups(
+            Filters=[{"Name": f"tag:{OWNER}", "Values": [owner]}]
+        )
+    for group in answer["PlacementGroups"]:
+        yield group["GroupName"], {tag["Key"]: tag["Value"] for tag in group.get("Tags", ())}
+
+
+def remove(account: Account, region: str, name: str) -> bool:
+    """False: it is in use."""
+    from botocore.exceptions import ClientError
+
+    with explained(f"removing a placement group in {region}"):
+        try:
+            account.client("ec2", region).delete_placement_group(GroupName=name)
+        except ClientError as error:
+            if code_of(error) in ("InvalidPlacementGroup.InUse", "InvalidPlacementGroup.Unknown"):
+                return code_of(error).endswith("Unknown")
+            raise
+    return True

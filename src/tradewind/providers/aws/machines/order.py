@@ -1,0 +1,147 @@
+"""A purchase as EC2 is asked for it: the parameters of RunInstances. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from msgspec import Struct
+
+from tradewind.model.run import Request
+from tradewind.providers.aws.footprint import LAUNCH, LEG, OWNER, RUN, Footprint, Network
+from tradewind.providers.aws.limits.images import Image
+from tradewind.providers.aws.limits.zones import TypeFacts
+from tradewind.providers.base import Refused
+
+_LEAST_GB = 20
+"""Beyond what the image itself takes: a job that cannot install anything does not begin."""
+
+
+class Reservation(Struct, frozen=True, kw_only=True):
+    """Capacity that the user owns already."""
+
+    reservation_id: str
+    block: bool
+    """For a fixed time (a capacity block), which is bought in another way."""
+
+
+def token(request: Request, owner: str) -> str:
+    """The same for whoever asks again; another in another zone, and for another store of the same
+    account. At most 64 characters."""
+    text = "\n".join((owner, request.launch_id, request.way.zone))
+    return f"tw-{hashlib.sha256(text.encode()).hexdigest()[:56]}"
+
+
+def group_name(request: Request, owner: str) -> str:
+    """Of the placement group of a leg."""
+    return f"tradewind-{request.launch_id}-{token(request, owner)[3:11]}"
+
+
+def wants_group(request: Request, kind: TypeFacts) -> bool:
+    return request.way.nodes > 1 and kind.efa
+
+
+def parameters(
+    request: Request,
+    owner: str,
+    footprint: Footprint,
+    *,
+    kind: TypeFacts,
+    image: Image,
+    user_data: bytes,
+    reservation: Reservation | None = None,
+) -> dict[str, Any]:
+    way = request.way
+    network = footprint.regions[way.region]
+    made: dict[str, Any] = {
+        "ClientToken": token(request, owner),
+        "MinCount": way.nodes,  # all or none
+        "MaxCount": way.nodes,
+        "ImageId": image.id,
+        "InstanceType": way.instance_type,
+        "IamInstanceProfile": {"Name": footprint.instance_profile},
+        "InstanceInitiatedShutdownBehavior": "terminate",
+        "MetadataOptions": {
+            "HttpEndpoint": "enabled",
+            "HttpTokens": "required",
+            "HttpPutResponseHopLimit": 2,  # a container on the machine is one farther
+        },
+        "BlockDeviceMappings": [
+            {
+                "DeviceName": image.root_device,
+                "Ebs": {
+                    "VolumeSize": max(way.disk_gb, image.root_gb + _LEAST_GB),
+                    "VolumeType": "gp3",
+                    "Encrypted": True,
+                    "DeleteOnTermination": True,
+                },
+            }
+        ],
+        "NetworkInterfaces": _interfaces(request, network, kind),
+        "TagSpecifications": _tags(request, owner),
+        "UserData": user_data,
+    }
+    if wants_group(request, kind):
+        made["Placement"] = {"GroupName": group_name(request, owner)}
+    if footprint.key_pair:
+        made["KeyName"] = footprint.key_pair
+    if way.market == "spot":
+        made["InstanceMarketOptions"] = {
+            "MarketType": "spot",
+            "SpotOptions": {
+                "SpotInstanceType": "one-time",
+                "InstanceInterruptionBehavior": "terminate",
+            },
+        }
+    if reservation is not None:
+        made["CapacityReservationSpecification"] = {
+            "CapacityReservationTarget": {"CapacityReservationId": reservation.reservation_id}
+        }
+        if reservation.block:
+            made["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
+    return made
+
+
+def _interfaces(request: Request, network: Network, kind: TypeFacts) -> list[dict[str, Any]]:
+    """EC2 gives no public address to a machine with several interfaces. So it is one where machines
+    need such an address, and one for each network card where they do not."""
+    way = request.way
+    subnet = network.subnets.get(way.zone)
+    if subnet is None:
+        raise Refused(
+            "not_found",
+            f"there is no subnet for machines in {way.zone or way.region}",
+            hint=f"set up are {', '.join(sorted(network.subnets))}; tradewind aws setup looks anew",
+        )
+    efa = wants_group(request, kind)
+    cards = kind.network_cards if efa and not network.public else 1
+    made = []
+    for card in range(cards):
+        one: dict[str, Any] = {
+            "DeviceIndex": 1 if card else 0,
+            "NetworkCardIndex": card,
+            "SubnetId": subnet,
+            "Groups": [network.security_group],
+            "DeleteOnTermination": True,
+        }
+        if efa:
+            one["InterfaceType"] = "efa"
+        if cards == 1:
+            one["AssociatePublicIpAddress"] = network.public
+        made.append(one)
+    return made
+
+
+def _tags(request: Request, owner: str) -> list[dict[str, Any]]:
+    named = {
+        "Name": f"tradewind {request.run_id}",
+        OWNER: owner,
+        RUN: request.run_id,
+        LEG: str(request.leg),
+        LAUNCH: request.launch_id,
+    }
+    tags = [{"Key": key, "Value": value} for key, value in named.items()]
+    kinds = ["instance", "volume", "network-interface"]
+    if request.way.market == "spot":
+        kinds.append("spot-instances-request")
+    return [{"ResourceType": kind, "Tags": tags} for kind in kinds]

@@ -1,0 +1,93 @@
+"""What spot machines that have ended were charged at: their price changes while they live.
+
+EC2 takes no money for one that it took itself within its first hour. What could not be asked for is
+asked again with the next listing; until then a machine cost what it was bought at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
+
+from tradewind.errors import TradewindError
+from tradewind.model.run import Machine
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.limits import prices, zones
+from tradewind.providers.aws.machines.listing import machine_id
+
+_FREE_S = 3600
+_TAKEN = "Server.SpotInstanceTermination"
+
+
+class Paid:
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._known: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    def priced(
+        self, region: str, instances: Sequence[Mapping[str, Any]], machines: Sequence[Machine]
+    ) -> list[Machine]:
+        spot = {
+            machine_id(region, each["InstanceId"]): each
+            for each in instances
+            if each.get("InstanceLifecycle") == "spot"
+        }
+        asked = [
+            machine
+            for machine in machines
+            if machine.ended_s is not None
+            and machine.machine_id in spot
+            and machine.machine_id not in self._known
+        ]
+        if asked:
+            self._ask(region, asked, spot)
+        return [
+            replace(machine, prices=self._known[machine.machine_id])
+            if machine.ended_s is not None and machine.machine_id in self._known
+            else machine
+            for machine in machines
+        ]
+
+    def _ask(
+        self, region: str, machines: Sequence[Machine], spot: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        first = datetime.fromtimestamp(min(m.launched_s for m in machines), UTC)
+        kinds = {spot[machine.machine_id]["InstanceType"] for machine in machines}
+        try:
+            told = prices.since(self._account, region, kinds, first - timedelta(hours=1))
+            there = zones.zones(self._account, region).values()
+            names = {zone.name: zone.id for zone in there}
+        except TradewindError:
+            return
+        for machine in machines:
+            instance = spot[machine.machine_id]
+            if _was_free(instance, machine):
+                self._known[machine.machine_id] = ((machine.launched_s, 0),)
+                continue
+            zone = instance.get("Placement", {}).get("AvailabilityZone", "")
+            history = told.get((instance["InstanceType"], names.get(zone, "")), [])
+            found = held(machine, history)
+            if found:
+                self._known[machine.machine_id] = found
+
+
+def _was_free(instance: Mapping[str, Any], machine: Machine) -> bool:
+    taken = instance.get("StateReason", {}).get("Code") == _TAKEN
+    return taken and (machine.ended_s or 0) - machine.launched_s < _FREE_S
+
+
+def held(machine: Machine, history: Sequence[prices.SpotPrice]) -> tuple[tuple[int, int], ...]:
+    """From when on it cost how much: the price at its launch, and each change until its end. Empty:
+    nobody tells what it cost at its launch."""
+    before = [each for each in history if each.at_s <= machine.launched_s]
+    if not before:
+        return ()
+    changes = [
+        (int(each.at_s), int(each.price))
+        for each in history
+        if machine.launched_s < each.at_s < (machine.ended_s or 0)
+    ]
+    return ((machine.launched_s, int(before[-1].price)), *changes)

@@ -1,0 +1,278 @@
+"""Machines of EC2, for whoever owns a store.
+
+A launch is one call of RunInstances: EC2 gives all machines of it or none, knows its token again,
+and puts every tag on at once. All else (image, zone, group) is looked up before, and may be looked
+up again. docs/design/011-aws.md says why each thing is as it is.
+
+Safe from several threads and processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tradewind import clock
+from tradewind.errors import SourceFailed, TradewindError
+from tradewind.model.boot import Boot
+from tradewind.model.finding import Finding
+from tradewind.model.run import Facts, Listing, Machine, Request
+from tradewind.providers.aws import denied
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, Footprint
+from tradewind.providers.aws.limits import images, zones
+from tradewind.providers.aws.machines import groups, listing, order, paid, reservations
+from tradewind.providers.aws.machines.userdata import Luggage, user_data
+from tradewind.providers.aws.troubles import code_of, explained, of_code
+from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
+
+FACTS = Facts(
+    boot_timeout_s=900,
+    notice_s=120,
+    billing_step_s=1,
+    billing_least_s=60,
+    billing_lead_s=120,
+    tokens=True,
+    listing_lag_s=60,
+)
+_WAIT_S = 20.0
+"""For what was bought to be listed."""
+_PAUSE_S = 0.5
+
+
+class AwsProvider:
+    def __init__(
+        self,
+        account: Account,
+        footprint: Footprint,
+        owner: str,
+        luggage: Callable[[Request, str], Luggage],
+    ) -> None:
+        """`owner` is the store's URL. `luggage` puts together what machines of a request, and of
+        this architecture, take along."""
+        self._account, self._footprint, self._owner = account, footprint, owner
+        self._luggage = luggage
+        self._launched: set[str] = set()
+        """Instances that this object has bought: EC2 may not list them yet."""
+        self._paid = paid.Paid(account)
+        self._ends: dict[str, int] = {}
+        """When machines were first seen to have ended, where EC2 does not tell when they did."""
+
+    def list_machines(self) -> Listing:
+        regions = sorted(self._footprint.regions)
+        owned = [{"Name": f"tag:{OWNER}", "Values": [self._owner]}]
+        with ThreadPoolExecutor(max(1, len(regions)), thread_name_prefix="aws") as pool:
+            # One that cannot be listed is raised: what is not seen there may well live.
+            found = list(pool.map(lambda region: self._described(region, owned), regions))
+        times = [at_s for at_s, _ in found if at_s is not None]
+        return Listing(
+            at_s=min(times) if times else int(clock.now().timestamp()),
+            machines=tuple(machine for _, machines in found for machine in machines),
+        )
+
+    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+        region = request.way.region
+        if region not in self._footprint.regions:
+            raise Refused(
+                "not_found",
+                f"nothing is set up in {region}",
+                hint=f"tradewind aws setup --store {self._owner} --region {region}",
+            )
+        found = self._bought(request)
+        if found:
+            return found
+        kind = self._kind(region, request.way.instance_type)
+        asked = order.parameters(
+            request,
+            self._owner,
+            self._footprint,
+            kind=kind,
+            image=images.image(
+                self._account,
+                region,
+                kind.architecture,
+                self._footprint.image,
+                accelerator=kind.accelerator,
+            ),
+            reservation=reservations.find(self._account, request),
+            user_data=user_data(
+                self._boot(request, after), self._luggage(request, kind.architecture)
+            ),
+        )
+        if order.wants_group(request, kind):
+            groups.create(self._account, request, self._owner)
+        return self._buy(request, asked)
+
+    def terminate(self, machine_ids: Sequence[str]) -> None:
+        by_region: dict[str, set[str]] = {}
+        for name in machine_ids:
+            parts = listing.parted(name)
+            if parts is not None and parts[0] in self._footprint.regions:
+                by_region.setdefault(parts[0], set()).add(parts[1])
+        for region, names in by_region.items():
+            self._terminate_in(region, names)
+
+    def _terminate_in(self, region: str, names: set[str]) -> None:
+        """Only ours, whatever names we are given; and not what has ended, which EC2 forgets."""
+        filters = [
+            {"Name": f"tag:{OWNER}", "Values": [self._owner]},
+            {"Name": "instance-id", "Values": sorted(names)},
+        ]
+        ec2 = self._account.client("ec2", region)
+        with explained(f"looking for machines in {region}"):
+            pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
+            there = list(listing.instances(pages))
+        ended = {each["InstanceId"] for each in there if listing.has_ended(each)}
+        ours = {each["InstanceId"] for each in there} | (names & self._launched)
+        going = sorted(ours - ended)
+        if going:
+            with explained(f"terminating machines in {region}"):
+                ec2.terminate_instances(InstanceIds=going)
+
+    # Upkeep.
+
+    def checks(self) -> Sequence[Finding]:
+        return ()  # `tradewind doctor aws` asks far more than one would want to wait for each time
+
+    def leftovers(self) -> Sequence[Leftover]:
+        """Placement groups of legs that have no machine any more."""
+        living = {m.launch_id for m in self.list_machines().machines if m.ended_s is None}
+        return [
+            Leftover(
+                kind="placement group",
+                name=f"{region}/{name}",
+                words="is of a leg that is over",
+                run_id=tags.get(RUN, ""),
+            )
+            for region in sorted(self._footprint.regions)
+            for name, tags in groups.owned(self._account, region, self._owner)
+            if tags.get(LAUNCH, "") not in living
+        ]
+
+    def remove(self, leftover: Leftover) -> bool:
+        region, _, name = leftover.name.partition("/")
+        return groups.remove(self._account, region, name)
+
+    # Buying.
+
+    def _kind(self, region: str, name: str) -> zones.TypeFacts:
+        found = zones.facts(self._account, region, [name]).get(name)
+        if found is None:
+            raise Refused("not_found", f"there is no {name} in {region}")
+        return found
+
+    def _buy(self, request: Request, asked: dict[str, Any]) -> list[Machine]:
+        from botocore.exceptions import ClientError
+
+        region = request.way.region
+        doing = f"launching {request.way.words}"
+        try:
+            with explained(doing):
+                answer = self._account.client("ec2", region).run_instances(**asked)
+        except (OutcomeUnknown, Refused) as error:
+            cause = error.__cause__
+            if isinstance(cause, ClientError) and code_of(cause) == "IdempotentParameterMismatch":
+                # Bought before, with a link of then.
+                return self._await(request, of_code(doing, cause))
+            if isinstance(error, Refused):
+                raise denied.decoded(self._account, region, error) from cause
+            raise
+        self._launched |= {each["InstanceId"] for each in answer["Instances"]}
+        return self._sorted(listing.machine(region, each, None) for each in answer["Instances"])
+
+    def _bought(self, request: Request) -> list[Machine]:
+        """By an earlier try, or another controller's."""
+        filters = [
+            {"Name": f"tag:{OWNER}", "Values": [self._owner]},
+            {"Name": f"tag:{LAUNCH}", "Values": [request.launch_id]},
+        ]
+        _, found = self._described(request.way.region, filters)
+        if found and len(found) < request.way.nodes:
+            raise OutcomeUnknown(
+                f"of {request.way.nodes} machines of {request.launch_id} EC2 lists {len(found)}"
+            )
+        return self._sorted(found)
+
+    def _await(self, request: Request, trouble: TradewindError) -> list[Machine]:
+        until = clock.monotonic() + _WAIT_S
+        while clock.monotonic() < until:
+            found = self._bought(request)
+            if found:
+                return found
+            clock.sleep(_PAUSE_S)
+        raise OutcomeUnknown(trouble.message, hint="it was bought, and is not listed yet")
+
+    def _boot(self, request: Request, after: int) -> Boot:
+        return Boot(
+            store_url=self._owner,
+            run_id=request.run_id,
+            leg=request.leg,
+            rank=0,
+            nodes=request.way.nodes,
+            machine_id="",
+            launch_id=request.launch_id,
+            hard_stop_s=request.hard_stop_s,
+            after=after,
+            notice="aws",
+        )
+
+    # Seeing.
+
+    def _described(
+        self, region: str, filters: list[dict[str, Any]]
+    ) -> tuple[int | None, list[Machine]]:
+        ec2 = self._account.client("ec2", region)
+        with explained(f"listing machines in {region}"):
+            pages = list(ec2.get_paginator("describe_instances").paginate(Filters=filters))
+        at_s = listing.answered_s(pages[0]) if pages else None
+        there = list(listing.instances(pages))
+        ends = self._ended(region, there, at_s)
+        machines = [listing.machine(region, each, ends.get(each["InstanceId"])) for each in there]
+        told = [machine for machine in machines if machine is not None]
+        return at_s, self._paid.priced(region, there, told)
+
+    def _ended(
+        self, region: str, instances: Sequence[dict[str, Any]], at_s: int | None
+    ) -> dict[str, int]:
+        """When each of those that have ended did: as EC2 says, or as its spot request does, or when
+        we first saw it."""
+        ends: dict[str, int] = {}
+        silent: dict[str, str] = {}
+        for each in instances:
+            if listing.has_ended(each):
+                name, said = each["InstanceId"], listing.said_end_s(each)
+                if said is not None:
+                    ends[name] = said
+                elif name in self._ends:
+                    ends[name] = self._ends[name]
+                else:
+                    silent[name] = str(each.get("SpotInstanceRequestId") or "")
+        if silent:
+            told = self._spot_ends(region, [request for request in silent.values() if request])
+            now_s = at_s if at_s is not None else int(clock.now().timestamp())
+            for name, request in silent.items():
+                ends[name] = self._ends[name] = told.get(request, now_s)
+        return ends
+
+    def _spot_ends(self, region: str, requests: Sequence[str]) -> dict[str, int]:
+        if not requests:
+            return {}
+        filters = [{"Name": "spot-instance-request-id", "Values": sorted(requests)}]
+        try:
+            with explained(f"asking for spot requests in {region}"):
+                answer = self._account.client("ec2", region).describe_spot_instance_requests(
+                    Filters=filters
+                )
+        except SourceFailed:
+            return {}
+        return {
+            each["SpotInstanceRequestId"]: int(each["Status"]["UpdateTime"].timestamp())
+            for each in answer["SpotInstanceRequests"]
+            if str(each.get("Status", {}).get("Code", "")).startswith("instance-terminated")
+        }
+
+    @staticmethod
+    def _sorted(machines: Any) -> list[Machine]:
+        found = [machine for machine in machines if machine is not None]
+        return sorted(found, key=lambda machine: machine.rank)

@@ -1,0 +1,236 @@
+"""What machines may do, what their users may do, and what nobody may: policies as plain data.
+
+IAM knows which role asks, not which run a machine is of. So machines of one store can read each
+other's runs, and write where machines write; nothing of them can touch a journal, a mark of a live
+run, a bundle, a kit or the record of what is set up. Who must not trust each other take a store
+each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tradewind.providers.aws.footprint import OWNER, bucket_of, name
+
+Document = dict[str, Any]
+
+WRITTEN_BY_MACHINES = ("machines", "logs", "metrics", "legs", "checkpoints", "shards")
+DELETED_BY_MACHINES = ("checkpoints", "shards")
+"""Pruning: all that a training removes."""
+NEVER_WRITTEN = ("journal", "volumes", "job")
+"""Of runs. In a pattern `*` matches slashes too, so `runs/*/logs/*` alone would let a machine put
+`logs/x` below somebody's journal: these are denied in so many words."""
+
+TLS_ONLY = "TradewindTlsOnly"
+
+
+def partition(region: str) -> str:
+    """The first part of every ARN there: China and GovCloud are worlds of their own."""
+    for start, found in (("cn-", "aws-cn"), ("us-gov-", "aws-us-gov")):
+        if region.startswith(start):
+            return found
+    return "aws"
+
+
+def trust(region: str) -> Document:
+    """EC2, and it alone, may lend this role, to the machines that it runs."""
+    allowed = {"Principal": {"Service": _service(region)}, "Action": "sts:AssumeRole"}
+    return _document([{"Effect": "Allow", **allowed}])
+
+
+def _service(region: str) -> str:
+    return "ec2.amazonaws.com.cn" if partition(region) == "aws-cn" else "ec2.amazonaws.com"
+
+
+def machines(store_url: str, region: str) -> Document:
+    bucket, prefix = _arns(store_url, region)
+    statements = [
+        _allow("List", ["s3:ListBucket"], [bucket], _listing(store_url, "runs/*")),
+        _allow("Read", ["s3:GetObject"], [f"{prefix}runs/*", f"{prefix}kits/*"]),
+        _allow(
+            "Write",
+            ["s3:PutObject", "s3:AbortMultipartUpload"],
+            [f"{prefix}runs/*/{folder}/*" for folder in WRITTEN_BY_MACHINES],
+        ),
+        _allow(
+            "Prune",
+            ["s3:DeleteObject"],
+            [f"{prefix}runs/*/{folder}/*" for folder in DELETED_BY_MACHINES],
+        ),
+        {
+            "Sid": "NeverWrite",
+            "Effect": "Deny",
+            "Action": ["s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"],
+            "Resource": [
+                *(f"{prefix}runs/*/{folder}/*" for folder in NEVER_WRITTEN),
+                *(f"{prefix}{folder}/*" for folder in ("live", "kits", "providers")),
+            ],
+        },
+    ]
+    return _document(statements)
+
+
+def bucket(store_url: str, region: str) -> Document:
+    """Whoever it is, and whatever else they may: not without TLS."""
+    arn = f"arn:{partition(region)}:s3:::{bucket_of(store_url)[0]}"
+    return _document([{
+        "Sid": TLS_ONLY,
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "s3:*",
+        "Resource": [arn, f"{arn}/*"],
+        "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+    }])  # fmt: skip
+
+
+def user(store_url: str, region: str, *, ssm: bool = False) -> Document:
+    """Of the person or the CI that runs Tradewind; not enough to set it up."""
+    world, role = partition(region), name(store_url)
+    ours = {"StringEquals": {f"aws:ResourceTag/{OWNER}": store_url}}
+    born_ours = {"StringEquals": {f"aws:RequestTag/{OWNER}": store_url}}
+    bucket, prefix = _arns(store_url, region)
+
+    def ec2(*kinds: str) -> list[str]:
+        return [f"arn:{world}:ec2:*:*:{kind}/*" for kind in kinds]
+
+    statements = [
+        _allow("Look", list(_LOOKED_AT), ["*"]),
+        _allow("RunOurs", ["ec2:RunInstances"], ec2("instance", "volume"), born_ours),
+        _allow("RunBehindOurGroup", ["ec2:RunInstances"], ec2("security-group"), ours),
+        _allow(
+            "RunFrom",
+            ["ec2:RunInstances"],
+            [
+                *(f"arn:{world}:ec2:*::{kind}/*" for kind in ("image", "snapshot")),
+                *ec2("subnet", "network-interface", "key-pair", "placement-group"),
+                *ec2("spot-instances-request", "capacity-reservation"),
+            ],
+        ),
+        _allow("GroupOurs", ["ec2:CreatePlacementGroup"], ec2("placement-group"), born_ours),
+        _allow(
+            "TagAtBirth",
+            ["ec2:CreateTags"],
+            ec2("instance", "volume", "network-interface", "spot-instances-request")
+            + ec2("placement-group"),
+            {"StringEquals": {"ec2:CreateAction": ["RunInstances", "CreatePlacementGroup"]}},
+        ),
+        _allow(
+            "EndOurs",
+            ["ec2:TerminateInstances", "ec2:GetConsoleOutput"],
+            ec2("instance"),
+            ours,
+        ),
+        _allow("UngroupOurs", ["ec2:DeletePlacementGroup"], ec2("placement-group"), ours),
+        _allow(
+            "LendOurRole",
+            ["iam:PassRole"],
+            [f"arn:{world}:iam::*:role/{role}"],
+            {"StringEquals": {"iam:PassedToService": _service(region)}},
+        ),
+        _allow(
+            "SeeOurRole",
+            ["iam:GetRole", "iam:GetInstanceProfile"],
+            [f"arn:{world}:iam::*:{kind}/{role}" for kind in ("role", "instance-profile")],
+        ),
+        _allow(
+            "FirstSpotMachine",
+            ["iam:CreateServiceLinkedRole"],
+            [f"arn:{world}:iam::*:role/aws-service-role/spot.amazonaws.com/*"],
+            {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
+        ),
+        _allow("Images", ["ssm:GetParameter", "ssm:GetParameters"], _parameters(world)),
+        _allow("ListStore", ["s3:ListBucket"], [bucket], _listing(store_url, "*")),
+        _allow("FindStore", ["s3:GetBucketLocation"], [bucket]),
+        _allow(
+            "UseStore",
+            ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
+            [f"{prefix}*"],
+        ),
+    ]
+    return _document(statements + (_shell(world, store_url) if ssm else []))
+
+
+_LOOKED_AT = (
+    "ec2:DescribeAvailabilityZones",
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeInstances",
+    "ec2:DescribePlacementGroups",
+    "ec2:DescribeRegions",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSpotInstanceRequests",
+    "ec2:DescribeSpotPriceHistory",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVolumes",
+    "ec2:DescribeVpcs",
+    "ec2:GetSpotPlacementScores",
+    "pricing:GetProducts",
+    "servicequotas:GetServiceQuota",
+    "servicequotas:ListServiceQuotas",
+    "sts:DecodeAuthorizationMessage",
+)
+"""Things that can only be allowed for all, or not at all. They change nothing."""
+
+
+def _parameters(world: str) -> list[str]:
+    return [f"arn:{world}:ssm:*::parameter/aws/service/*", f"arn:{world}:ssm:*:*:parameter/*"]
+
+
+def _shell(world: str, store_url: str) -> list[Document]:
+    """A shell on a machine, through Systems Manager: only on ours, and only one's own sessions."""
+    return [
+        _allow(
+            "ShellOnOurs",
+            ["ssm:StartSession"],
+            [f"arn:{world}:ec2:*:*:instance/*"],
+            {"StringEquals": {f"ssm:resourceTag/{OWNER}": store_url}},
+        ),
+        _allow(
+            "ShellsOfKinds",
+            ["ssm:StartSession"],
+            [
+                f"arn:{world}:ssm:*:*:document/SSM-SessionManagerRunShell",
+                f"arn:{world}:ssm:*::document/AWS-StartSSHSession",
+            ],
+        ),
+        _allow(
+            "EndOwnShells",
+            ["ssm:TerminateSession", "ssm:ResumeSession"],
+            [f"arn:{world}:ssm:*:*:session/${{aws:userid}}-*"],
+        ),
+    ]
+
+
+def _listing(store_url: str, below: str) -> Document | None:
+    """Only below the store's prefix. Of a key that is not there S3 says so (404) only to those who
+    may list, and asks that without a prefix: hence IfExists. Who lists without a prefix then sees
+    the names of all keys in the bucket, so stores that must not know of each other take a bucket
+    each. A store that is a whole bucket needs no condition."""
+    prefix = bucket_of(store_url)[1]
+    return {"StringLikeIfExists": {"s3:prefix": [f"{prefix}{below}"]}} if prefix else None
+
+
+def _arns(store_url: str, region: str) -> tuple[str, str]:
+    """Of the bucket, and what the ARNs of its objects begin with."""
+    found, prefix = bucket_of(store_url)
+    arn = f"arn:{partition(region)}:s3:::{found}"
+    return arn, f"{arn}/{prefix}"
+
+
+def _allow(
+    sid: str, actions: Sequence[str], resources: Sequence[str], only_if: Document | None = None
+) -> Document:
+    made: Document = {
+        "Sid": sid,
+        "Effect": "Allow",
+        "Action": list(actions),
+        "Resource": list(resources),
+    }
+    return made | ({"Condition": only_if} if only_if else {})
+
+
+def _document(statements: list[Document]) -> Document:
+    return {"Version": "2012-10-17", "Statement": statements}

@@ -1,0 +1,96 @@
+"""The role of a store's machines and its instance profile: what they lack."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+from urllib.parse import unquote
+
+from tradewind.providers.aws.setup.calls import Calls
+from tradewind.providers.aws.setup.changes import Line, tag_list, tags_of
+from tradewind.providers.aws.setup.things import Role
+
+_NONE = ("NoSuchEntity",)
+_MADE = ("EntityAlreadyExists",)
+
+
+def look(calls: Calls, wanted: Role, region: str) -> list[Line]:
+    """`region` is only where IAM is asked: it is the same everywhere."""
+    return [_role(calls, wanted, region), _profile(calls, wanted, region)]
+
+
+def _role(calls: Calls, wanted: Role, region: str) -> Line:
+    def call(method: str, **more: Any) -> Any:
+        # A role that is a moment old is not yet known to every part of IAM.
+        again = () if method.startswith(("get", "list")) else _NONE
+        return calls("iam", region, method, RoleName=wanted.name, again=again, **more)
+
+    found = calls("iam", region, "get_role", RoleName=wanted.name, fine=_NONE)
+    line = Line("role", wanted.name, "", found is not None)
+    trust = json.dumps(wanted.trust)
+    if found is None:
+        line.add(
+            "make it, for EC2 alone",
+            lambda: calls(
+                "iam", region, "create_role", RoleName=wanted.name, fine=_MADE,
+                AssumeRolePolicyDocument=trust, Tags=tag_list(wanted.tags),
+                Description="What machines of a Tradewind store may do",
+            ),
+        )  # fmt: skip
+        own, attached = None, set()
+    else:
+        role = found["Role"]
+        if document(role["AssumeRolePolicyDocument"]) != wanted.trust:
+            line.add(
+                "for EC2 alone", lambda: call("update_assume_role_policy", PolicyDocument=trust)
+            )
+        tags = tags_of(role.get("Tags"))
+        if any(tags.get(key) != value for key, value in wanted.tags.items()):
+            line.add("tagged as ours", lambda: call("tag_role", Tags=tag_list(wanted.tags)))
+        own = call("get_role_policy", PolicyName=wanted.policy_name, fine=_NONE)
+        listed = call("list_attached_role_policies")["AttachedPolicies"]
+        attached = {each["PolicyArn"] for each in listed}
+    if own is None or document(own["PolicyDocument"]) != wanted.policy:
+        text = json.dumps(wanted.policy)
+        line.add(
+            "reads and writes what machines do, in its store",
+            lambda: call("put_role_policy", PolicyName=wanted.policy_name, PolicyDocument=text),
+        )
+    for arn in wanted.managed:
+        if arn not in attached:
+            words = f"{arn.rpartition('/')[2]}, for shells"
+            line.add(words, partial(call, "attach_role_policy", PolicyArn=arn))
+    return line
+
+
+def _profile(calls: Calls, wanted: Role, region: str) -> Line:
+    name = {"InstanceProfileName": wanted.name}
+    found = calls("iam", region, "get_instance_profile", fine=_NONE, **name)
+    line = Line("instance profile", wanted.name, "", found is not None)
+    if found is None:
+        line.add(
+            "make it",
+            lambda: calls(
+                "iam", region, "create_instance_profile", fine=_MADE,
+                Tags=tag_list(wanted.tags), **name,
+            ),
+        )  # fmt: skip
+    roles = [role["RoleName"] for role in found["InstanceProfile"]["Roles"]] if found else []
+    if wanted.name not in roles:
+        line.add("hands out the role", lambda: _hand(calls, wanted, region, name))
+    return line
+
+
+def _hand(calls: Calls, wanted: Role, region: str, name: dict[str, str]) -> None:
+    """A profile takes one role. That it has one already is told as a limit: then it is ours, unless
+    another is in the way."""
+    calls(
+        "iam", region, "add_role_to_instance_profile", RoleName=wanted.name, again=_NONE,
+        fine=("LimitExceeded",), **name,
+    )  # fmt: skip
+
+
+def document(told: Any) -> Any:
+    """boto3 decodes policies; where it does not, they come as text of a URL."""
+    return json.loads(unquote(told)) if isinstance(told, str) else told

@@ -1,0 +1,136 @@
+"""A plan on machines of AWS: planned for what is set up, in zones, as the account can have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.ec2.control import Control
+from tests.ec2.server import running
+from tests.providers.aws.machines import footprint
+from tests.store import servers
+from tradewind import errors
+from tradewind import store as stores
+from tradewind.api import fleet, rented, submit
+from tradewind.model import places
+from tradewind.providers.aws.footprint import KEY
+from tradewind.providers.aws.provider import FACTS
+from tradewind.store.base import Store
+
+WORK = """
+name: lora
+work: {on: 1xA10G, step: 1s, steps: "20,000", memory: 10GB}
+checkpoint: {every: 5m, size: 2GB}
+limits: {deadline: 4d, budget: $100, accelerators: [A10G], regions: ["us-*"]}
+run: {command: "python train.py"}
+"""
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:
+    with running(tmp_path_factory.mktemp("ec2"), bodies="none") as control:
+        yield control
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with servers.s3(tmp_path_factory.mktemp("s3")) as env:
+        yield dict(env)
+
+
+@pytest.fixture
+def store(
+    cloud: Control,
+    bucket: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> Store:
+    keys = {name: bucket[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    env = cloud.env | keys | {"AWS_ENDPOINT_URL_S3": bucket["AWS_ENDPOINT_URL"]}
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TRADEWIND_HOME", str(tmp_path / "home"))
+    return stores.open(f"s3://runs/{request.node.name}")
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    place = tmp_path / "job" / "work.yaml"
+    place.parent.mkdir()
+    place.write_text(WORK)
+    return place
+
+
+def test_nothing_is_rented_where_nothing_is_set_up(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    with pytest.raises(errors.NotFound, match="nothing is set up at AWS for s3://runs/"):
+        rented.On(store, "aws")
+    store.replace(KEY, b"{")
+    with pytest.raises(errors.BadFile, match=r"providers/aws\.json"):
+        rented.On(store, "aws")
+    store.replace(KEY, footprint(cloud).encoded())
+    with pytest.raises(errors.NotFound, match="nothing is set up in eu-west-1"):
+        rented.On(store, "aws", ["eu-west-1"])
+    work.write_text(WORK.replace("us-*", "eu-*"))
+    with pytest.raises(errors.NotFound, match="lora allows none of us-east-1 at aws"):
+        submit.wanted(str(work), rented.On(store, "aws"))
+
+
+def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: Path) -> None:
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, "aws")
+    spec = submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
+    assert {(way.provider, way.region) for way in spec.ways} == {("aws", "us-east-1")}
+    assert all(way.zone.startswith("use1-az") for way in spec.ways)
+    assert {way.market for way in spec.ways} == {"spot", "on_demand"}
+    assert all(way.facts == FACTS and way.disk_gb >= 150 for way in spec.ways)
+    assert all(0 < way.disk_price < way.price for way in spec.ways)
+    assert set(fleet.providers(store)) == {"local", "aws"}
+
+
+def test_what_the_account_cannot_have_is_not_tried(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, "aws")
+    wanted = submit.wanted(str(work), on)
+    cloud.quota("L-DB2E81BA", 0)  # G machines on demand
+    try:
+        spec = submit.spec_of(wanted, local=False, on=on)
+        assert {way.market for way in spec.ways} == {"spot"}
+        assert any("L-DB2E81BA" in words or "G and VT" in words for words in on.rejected)
+        cloud.quota("L-3819A6DF", 0)
+        with pytest.raises(errors.NotFound, match="can have none of the plan's machines") as told:
+            submit.spec_of(wanted, local=False, on=on)
+        assert "quota" in f"{told.value.message} {told.value.hint}"
+    finally:
+        cloud.quota("L-DB2E81BA", 1000)
+        cloud.quota("L-3819A6DF", 1000)
+
+
+@pytest.mark.system  # pip fetches wheels for other Pythons
+def test_luggage_is_a_kit_by_a_link_that_dies(store: Store, cloud: Control, work: Path) -> None:
+    import hashlib
+    import urllib.request
+
+    from tests.providers.aws.test_order import request
+    from tradewind.api.onaws import Packer
+    from tradewind.providers.aws.clients import Account
+
+    made = footprint(cloud)
+    packer = Packer(store, Account(), made)
+    first, second = (packer(request(), "x86_64") for _ in "ab")
+    assert first.sha256 == second.sha256
+    with urllib.request.urlopen(first.kit) as answer:
+        assert hashlib.sha256(answer.read()).hexdigest() == first.sha256
+    assert "X-Amz-Expires=3600" in first.kit
+    told = urllib.request.Request(first.tell, data=b"it could not begin", method="PUT")
+    urllib.request.urlopen(told).close()
+    assert store.get(places.first_log("run-1", 1)) == b"it could not begin"
+    assert first.environment["AWS_REGION"] == "us-east-1"
+    assert "SECRET" not in str(first.environment)
+    assert packer(request(), "arm64").sha256 != first.sha256

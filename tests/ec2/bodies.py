@@ -1,0 +1,50 @@
+"""What a machine is besides an entry in a list. This is the interface, and the body that is none:
+machines of it have moto's addresses and run nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.ec2.world import Machine, World
+
+
+class Bodies:
+    sort = "none"
+    host = "127.0.0.1"
+    """The address of this computer that bodies reach."""
+    world: World
+
+    def address(self, machine: Machine) -> str | None:
+        """Its private address, from its launch on; None: moto's own."""
+        return None
+
+    def start(self, machine: Machine) -> None:
+        """Returns soon; called with the world's lock held."""
+
+    def kill(self, machine: Machine) -> None:
+        """Everything in it is dead when this returns. Called with the world's lock held."""
+
+    def alive(self, instance_id: str) -> list[tuple[int, str]]:
+        return []
+
+    def console(self, instance_id: str) -> bytes:
+        return b""
+
+    def expose(self, port: int) -> str:
+        return f"http://{self.host}:{port}"
+
+    def close(self) -> None:
+        pass
+
+
+def user_data(told: Any) -> bytes:
+    """Of moto's instance, decoded."""
+    import base64
+    import gzip
+
+    given = told.user_data
+    if not given:
+        return b""
+    raw = base64.b64decode(str(given))
+    return gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw

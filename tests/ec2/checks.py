@@ -1,0 +1,64 @@
+"""What EC2 looks at before it launches, and refuses in words of its own where moto has others."""
+
+from __future__ import annotations
+
+import functools
+
+from tests.ec2.world import World
+
+
+def refuse(code: str, words: str) -> Exception:
+    from moto.ec2.exceptions import EC2ClientError
+
+    return EC2ClientError(code, words)
+
+
+@functools.cache
+def where(region: str, by: str, kind: str) -> set[str]:
+    """Zones (or regions) that offer a type."""
+    from moto.ec2.models.instance_types import INSTANCE_TYPE_OFFERINGS
+
+    listed = INSTANCE_TYPE_OFFERINGS[by].get(region, [])
+    return {each["Location"] for each in listed if each["InstanceType"] == kind}
+
+
+def known(kind: str) -> None:
+    from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+    if kind not in INSTANCE_TYPES:
+        raise refuse("InvalidParameterValue", f"Invalid value '{kind}' for InstanceType.")
+
+
+def offered(region: str, zone: str, kind: str) -> None:
+    zones = where(region, "availability-zone", kind)
+    if where(region, "region", kind) and zone not in zones:
+        raise refuse(
+            "Unsupported",
+            f"Your requested instance type ({kind}) is not supported in your requested "
+            f"Availability Zone ({zone}). Please retry your request by not specifying an "
+            f"Availability Zone or choosing {', '.join(sorted(zones))}.",
+        )
+
+
+def profile(world: World) -> None:
+    """A profile that was made just now is not known to EC2 yet, however well IAM knows it."""
+    name = world.asked.get("IamInstanceProfile.Name", "")
+    name = name or world.asked.get("IamInstanceProfile.Arn", "").rpartition("/")[2]
+    if name and world.now() < world.profiles.get(name, 0.0) + world.dials.iam_lag_s:
+        raise refuse(*unknown_profile(name))
+
+
+def unknown_profile(name: str) -> tuple[str, str]:
+    words = f"Value ({name}) for parameter iamInstanceProfile.name is invalid. "
+    return "InvalidParameterValue", words + "Invalid IAM Instance Profile name"
+
+
+def bid(world: World, region: str, zone: str, kind: str, market: str) -> None:
+    most = world.asked.get("InstanceMarketOptions.SpotOptions.MaxPrice")
+    price = world.market.spot(region, zone, kind, world.now())
+    if most and market == "spot" and float(most) < price:
+        raise refuse(
+            "SpotMaxPriceTooLow",
+            f"Your Spot request price of {most} is lower than the minimum required Spot request "
+            f"fulfillment price of {price:g}.",
+        )

@@ -1,0 +1,89 @@
+"""Prices, and how much spot capacity a zone has over time.
+
+A price holds from its time until the next. Where none was set, an invented one is told, made of the
+type's vCPUs and GPUs: of a likely size, and nobody's real price. A trace is a list of
+(seconds, available) for a zone, `available` being a number of machines of each type, or true or
+false; it is replayed `speed` times as fast. Known lie: a price never makes a spot machine end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.ec2.dials import PLENTY
+
+SPOT_PART = 0.4
+"""Of the on-demand price, where no spot price was set."""
+
+
+class Market:
+    def __init__(self) -> None:
+        self._on_demand: dict[tuple[str, str], float] = {}
+        self._spot: dict[tuple[str, str], list[tuple[float, float]]] = {}
+        self.ebs_usd_gb_month = 0.08
+        self.available: dict[str, int] = {}
+        """By zone, as its trace tells at this moment."""
+        self.scores: dict[str, int] = {}
+
+    # -- prices ------------------------------------------------------------------------------------
+
+    def put_on_demand(self, kind: str, usd_hour: float, region: str = "*") -> None:
+        self._on_demand[region, kind] = usd_hour
+
+    def put_spot(self, kind: str, zone: str, usd_hour: float, since: float) -> None:
+        prices = self._spot.setdefault((kind, zone), [])
+        prices.append((since, usd_hour))
+        prices.sort()
+
+    def on_demand(self, region: str, kind: str) -> float:
+        found = self._on_demand.get((region, kind), self._on_demand.get(("*", kind)))
+        return invented(kind) if found is None else found
+
+    def spot_changes(self, region: str, zone: str, kind: str) -> list[tuple[float, float]]:
+        """From when on each price holds; the first holds since ever."""
+        found = self._spot.get((kind, zone))
+        if not found:
+            return [(0.0, round(self.on_demand(region, kind) * SPOT_PART, 6))]
+        return [(0.0, found[0][1]), *found] if found[0][0] > 0 else list(found)
+
+    def spot(self, region: str, zone: str, kind: str, now: float) -> float:
+        return [usd for since, usd in self.spot_changes(region, zone, kind) if since <= now][-1]
+
+    def spot_pieces(
+        self, region: str, zone: str, kind: str, start: float, end: float
+    ) -> Iterator[tuple[float, float]]:
+        """Seconds, and the price of an hour during them."""
+        changes = self.spot_changes(region, zone, kind)
+        for number, (since, usd_hour) in enumerate(changes):
+            until = changes[number + 1][0] if number + 1 < len(changes) else float("inf")
+            seconds = min(end, until) - max(start, since)
+            if seconds > 0:
+                yield seconds, usd_hour
+
+    # -- capacity ----------------------------------------------------------------------------------
+
+    def room(self, zones: tuple[str, ...]) -> int:
+        return min(
+            (self.available[each] for each in zones if each in self.available), default=PLENTY
+        )
+
+    def score(self, zones: tuple[str, ...]) -> int:
+        for zone in zones:
+            if zone in self.scores:
+                return self.scores[zone]
+        return 9 if self.room(zones) > 0 else 1
+
+
+def facts(kind: str) -> tuple[int, int]:
+    """A type's vCPUs and GPUs."""
+    from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+    told = INSTANCE_TYPES.get(kind, {})
+    cpus = int(told.get("VCpuInfo", {}).get("DefaultVCpus", 1))
+    gpus = sum(int(each.get("Count", 0)) for each in told.get("GpuInfo", {}).get("Gpus", []))
+    return cpus, gpus
+
+
+def invented(kind: str) -> float:
+    cpus, gpus = facts(kind)
+    return round(0.05 * cpus + 1.5 * gpus, 4)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.providers.aws.cloud import KEYS, Answer, Cloud, error, quotas_of
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import Footprint, Network
+
+HERE = "us-east-1"
+QUOTAS = dict.fromkeys("L-DB2E81BA L-3819A6DF L-417A185B L-7212CCBC L-C4BD4855".split(), 192.0)
+_DRY = error("DryRunOperation", "Request would have succeeded", 412)
+
+
+@pytest.fixture(scope="package")
+def _running() -> Iterator[Cloud]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MOTO_EC2_LOAD_DEFAULT_AMIS", "false")  # two seconds
+        with Cloud() as running:
+            yield running
+
+
+@pytest.fixture
+def cloud(_running: Cloud, monkeypatch: pytest.MonkeyPatch) -> Cloud:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", _running.url)
+    _running.forget()
+    return _running
+
+
+@pytest.fixture
+def account(cloud: Cloud) -> Account:
+    return Account()
+
+
+@pytest.fixture
+def footprint(cloud: Cloud, account: Account) -> Footprint:
+    """An account as setup leaves it."""
+    ec2, iam = account.client("ec2", HERE), account.client("iam", HERE)
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnets = {}
+    for number, zone in enumerate(["us-east-1a", "us-east-1b"]):
+        made = ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{number}.0/24", AvailabilityZone=zone)[
+            "Subnet"
+        ]
+        subnets[made["AvailabilityZoneId"]] = made["SubnetId"]
+    group = ec2.create_security_group(GroupName="ours", Description="ours", VpcId=vpc)["GroupId"]
+    pairs = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=pairs)
+    iam.create_role(RoleName="ours", AssumeRolePolicyDocument="{}")
+    iam.create_instance_profile(InstanceProfileName="ours")
+    iam.add_role_to_instance_profile(InstanceProfileName="ours", RoleName="ours")
+    image = ec2.register_image(Name="Deep Learning AMI")["ImageId"]
+    cloud.on("GetParameter", Answer(json.dumps({"Parameter": {"Value": image}})))
+    cloud.on("CreatePlacementGroup", _DRY)
+    quotas_of(cloud, QUOTAS)
+    return Footprint(
+        account="123456789012",
+        bucket="bucket",
+        bucket_region=HERE,
+        instance_profile="ours",
+        regions={HERE: Network(vpc=vpc, security_group=group, subnets=subnets)},
+    )

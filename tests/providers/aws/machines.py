@@ -1,0 +1,85 @@
+"""A provider of AWS on the equipment (tests/ec2), as several processes open it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from msgspec.structs import replace
+
+from tests.ec2.control import Control
+from tests.runs.builders import WAY
+from tradewind import clock
+from tradewind.model.run import Request, Way
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import Footprint, Network, decoded
+from tradewind.providers.aws.machines.userdata import Luggage
+from tradewind.providers.aws.provider import FACTS, AwsProvider
+
+REGION, ZONE, KIND = "us-east-1", "use1-az1", "g5.xlarge"
+PROFILE = "tradewind-test"
+
+
+def way(**more: Any) -> Way:
+    fixed = replace(
+        WAY,
+        provider="aws",
+        region=REGION,
+        zone=ZONE,
+        instance_type=KIND,
+        market="on_demand",
+        price=1_006_000,
+        facts=FACTS,
+    )
+    return replace(fixed, **more)
+
+
+def network(control: Control, region: str) -> Network:
+    ec2 = control.client("ec2", region)
+    vpc = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
+    found = ec2.describe_security_groups(Filters=[{"Name": "group-name", "Values": [PROFILE]}])
+    if found["SecurityGroups"]:
+        group = found["SecurityGroups"][0]["GroupId"]
+    else:
+        group = ec2.create_security_group(GroupName=PROFILE, Description="x", VpcId=vpc)["GroupId"]
+    subnets = ec2.describe_subnets()["Subnets"]
+    return Network(
+        vpc=vpc,
+        security_group=group,
+        subnets={each["AvailabilityZoneId"]: each["SubnetId"] for each in subnets},
+    )
+
+
+def footprint(control: Control, *regions: str, image: str = "") -> Footprint:
+    iam = control.client("iam")
+    there = iam.list_instance_profiles()["InstanceProfiles"]
+    if PROFILE not in [each["InstanceProfileName"] for each in there]:
+        iam.create_role(RoleName=PROFILE, AssumeRolePolicyDocument="{}")
+        iam.create_instance_profile(InstanceProfileName=PROFILE)
+        iam.add_role_to_instance_profile(InstanceProfileName=PROFILE, RoleName=PROFILE)
+    return Footprint(
+        account="123456789012",
+        bucket="b",
+        bucket_region=REGION,
+        instance_profile=PROFILE,
+        regions={region: network(control, region) for region in regions or (REGION,)},
+        image=image,
+    )
+
+
+def packed(request: Request, architecture: str) -> Luggage:
+    """Links differ each time, as those that are signed do."""
+    link = f"https://b.s3.amazonaws.com/{clock.new_id('link')}"
+    return Luggage(kit=link, sha256="0" * 64, tell=link)
+
+
+def argument(control: Control, made: Footprint, owner: str) -> str:
+    told = {"env": control.env, "footprint": made.encoded().decode(), "owner": owner}
+    return json.dumps(told)
+
+
+def open_aws(text: str) -> AwsProvider:
+    told = json.loads(text)
+    os.environ.update(told["env"])
+    return AwsProvider(Account(), decoded(told["footprint"].encode()), told["owner"], packed)

@@ -1,0 +1,258 @@
+"""`tradewind doctor aws`, against an account that is set up, and against what can be wrong."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+from msgspec import structs
+
+from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of
+from tests.providers.aws.conftest import HERE, QUOTAS
+from tradewind import clock
+from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
+from tradewind.providers.aws.checks.account import checks
+from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import OWNER, Footprint
+
+OURS = "s3://bucket/runs"
+
+
+def _wrong(findings: list[Finding]) -> list[tuple[str, str]]:
+    assert all(finding.about == "aws" and "aws" in ABOUT for finding in findings)
+    bad = [finding for finding in findings if finding.level != OK]
+    assert all(finding.why and finding.todo for finding in bad)
+    assert not any("doctor" in finding.todo for finding in bad)
+    return [(finding.level, finding.what) for finding in bad]
+
+
+def _look(account: Account, footprint: Footprint | None) -> list[Finding]:
+    return list(checks(account, footprint, store_url=OURS))
+
+
+def test_all_is_well(cloud: Cloud, account: Account, footprint: Footprint) -> None:
+    found = _look(account, footprint)
+    assert _wrong(found) == []
+    image, _, _, quota = (finding.what for finding in found[-4:])
+    assert [finding.what for finding in found] == [
+        "account 123456789012, as user/moto",
+        "this computer's clock agrees with AWS's",
+        "machines have the role ours",
+        image,
+        "us-east-1: 2 subnets with free addresses, and nobody is let in",
+        "us-east-1: machines may be launched, listed, terminated",
+        quota,
+    ]
+    assert image.startswith("us-east-1: image ami-")
+    assert quota.startswith("us-east-1: vCPUs: Running On-Demand G and VT instances 192; ")
+    # Nothing was bought, and what would be carries our owner and role, in both markets.
+    launches = [asked for _, name, asked in cloud.asked if name == "RunInstances"]
+    assert [asked["DryRun"] for asked in launches] == ["true", "true"]
+    assert launches[1]["InstanceMarketOptions.MarketType"] == "spot"
+    for asked in launches:
+        assert asked["IamInstanceProfile.Name"] == "ours"
+        assert asked["TagSpecification.1.Tag.2.Key"] == OWNER
+        assert asked["TagSpecification.1.Tag.2.Value"] == OURS
+        assert not asked["ClientToken"].startswith("tw-")
+    assert not account.client("ec2", HERE).describe_instances()["Reservations"]
+
+
+def test_before_setup(cloud: Cloud, account: Account) -> None:
+    quotas_of(cloud, QUOTAS | {"L-417A185B": 0.0, "L-C4BD4855": 0.0})
+    found = _look(account, None)
+    assert _wrong(found) == [
+        (WARNING, "nothing is set up for this store"),
+        (
+            WARNING,
+            "us-east-1: no vCPUs at all: Running On-Demand P instances (L-417A185B); "
+            "All P5 Spot Instance Requests (L-C4BD4855)",
+        ),
+    ]
+    assert "--quota-code L-417A185B --desired-value 192" in found[-1].todo
+    assert "https://us-east-1.console.aws.amazon.com/servicequotas" in found[-1].todo
+
+
+def test_keys_that_are_refused(cloud: Cloud, account: Account, footprint: Footprint) -> None:
+    cloud.on("GetCallerIdentity", _sts("InvalidClientTokenId"))
+    found = _look(account, footprint)
+    assert _wrong(found) == [(BROKEN, "the credentials are not accepted")]
+    assert "aws sso login" in found[0].todo
+    assert cloud.actions()[-1] == "GetCallerIdentity"
+
+
+def test_keys_of_another_account(account: Account, footprint: Footprint) -> None:
+    other = structs.replace(footprint, account="999999999999")
+    assert _wrong(_look(account, other)) == [
+        (
+            BROKEN,
+            "the credentials are of account 123456789012, and the store's machines of 999999999999",
+        )
+    ]
+
+
+def _sts(code: str) -> Answer:
+    return Answer(
+        f"<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>no</Message></Error>"
+        "<RequestId>1</RequestId></ErrorResponse>",
+        403,
+    )
+
+
+@pytest.mark.parametrize(("off_s", "words"), [(400.0, "ahead"), (-400.0, "behind")])
+def test_a_clock_that_is_wrong(account: Account, off_s: float, words: str) -> None:
+    found = list(checks(account, None, now_s=lambda: clock.epoch() + off_s))
+    (level, what), *_ = _wrong(found)
+    assert level == BROKEN
+    assert what.startswith("this computer's clock is ")
+    assert what.endswith(f" s {words}")
+    assert found[1].measured["skew_s"] == pytest.approx(off_s, abs=30)
+    assert len(found) == 2
+
+
+def test_a_clock_for_which_we_are_refused(cloud: Cloud, account: Account) -> None:
+    """AWS says that the keys are wrong; by the date of its answer we know better."""
+    cloud.on("GetCallerIdentity", _sts("RequestExpired"))
+    found = list(checks(account, None, now_s=lambda: clock.epoch() + 3600))
+    assert [level for level, _ in _wrong(found)] == [BROKEN, BROKEN]
+    assert found[0].what == "the credentials are not accepted"
+    assert found[1].measured["skew_s"] == pytest.approx(3600, abs=30)
+
+
+def test_what_setup_made_is_gone(account: Account, footprint: Footprint) -> None:
+    ec2, iam = account.client("ec2", HERE), account.client("iam", HERE)
+    network = footprint.regions[HERE]
+    lost = next(iter(network.subnets.values()))
+    ec2.delete_subnet(SubnetId=lost)
+    ec2.delete_security_group(GroupId=network.security_group)
+    iam.remove_role_from_instance_profile(InstanceProfileName="ours", RoleName="ours")
+    found = _look(account, footprint)
+    assert _wrong(found)[:2] == [
+        (BROKEN, "the instance profile ours has no role"),
+        (
+            BROKEN,
+            f"us-east-1: security group {network.security_group}, subnet {lost} are not there",
+        ),
+    ]
+    iam.delete_instance_profile(InstanceProfileName="ours")
+    assert _wrong(_look(account, footprint))[0] == (
+        BROKEN,
+        "the instance profile ours is not there",
+    )
+
+
+def test_a_group_that_lets_the_world_in(account: Account, footprint: Footprint) -> None:
+    network = footprint.regions[HERE]
+    account.client("ec2", HERE).authorize_security_group_ingress(
+        GroupId=network.security_group,
+        IpPermissions=[
+            {
+                "IpProtocol": "tcp",
+                "FromPort": 22,
+                "ToPort": 22,
+                "IpRanges": [{"CidrIp": "0.0.0.0/0"}],
+                "Ipv6Ranges": [{"CidrIpv6": "::/0"}],
+            }
+        ],
+    )
+    assert _wrong(_look(account, footprint)) == [
+        (WARNING, f"us-east-1: {network.security_group} lets 0.0.0.0/0, ::/0 in")
+    ]
+
+
+def test_addresses_that_run_out(account: Account, footprint: Footprint) -> None:
+    ec2, network = account.client("ec2", HERE), footprint.regions[HERE]
+    small = ec2.create_subnet(
+        VpcId=network.vpc, CidrBlock="10.0.9.0/28", AvailabilityZone="us-east-1c"
+    )["Subnet"]
+    subnets = {small["AvailabilityZoneId"]: small["SubnetId"]}
+    fewer = structs.replace(footprint, regions={HERE: structs.replace(network, subnets=subnets)})
+    ((level, what),) = _wrong(_look(account, fewer))
+    assert level == WARNING
+    assert what == f"us-east-1: few addresses are left: 11 in {small['SubnetId']}"
+
+
+def _only(refused: str, answer: Answer) -> Callable[[str, Asked], Answer | None]:
+    return lambda region, asked: answer if refused in asked else None
+
+
+_NOT_ALLOWED = error(
+    "UnauthorizedOperation",
+    "You are not authorized to perform: iam:PassRole. Encoded authorization failure message: xYz",
+    403,
+)
+
+
+def test_what_we_may_not(cloud: Cloud, account: Account, footprint: Footprint) -> None:
+    cloud.on("RunInstances", _only("InstanceMarketOptions.MarketType", _NOT_ALLOWED))
+    cloud.on("TerminateInstances", _NOT_ALLOWED)
+    cloud.on("CreatePlacementGroup", error("InternalError", status=500))
+    cloud.on("GetInstanceProfile", _sts("AccessDenied"))
+    found = _look(account, footprint)
+    groups = "make placement groups, for several machines close together"
+    assert _wrong(found) == [
+        (WARNING, "the instance profile ours could not be looked at"),
+        (BROKEN, "us-east-1: we may not launch machines (spot)"),
+        (WARNING, f"us-east-1: whether we may {groups} could not be learned"),
+    ]
+    launch = next(finding for finding in found if "launch machines" in finding.what)
+    assert "iam:PassRole" in launch.why
+    assert "Encoded" not in launch.why
+
+
+def test_without_a_machine_a_refusal_says_nothing(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    """What may be terminated is told by tags, and there is nothing that has any."""
+    cloud.on("TerminateInstances", _NOT_ALLOWED)
+    found = _look(account, footprint)
+    assert _wrong(found) == []
+    assert found[-2].what == "us-east-1: machines may be launched, listed"
+    group = next(asked for _, name, asked in cloud.asked if name == "CreatePlacementGroup")
+    assert (group["DryRun"], group["TagSpecification.1.Tag.1.Value"]) == ("true", OURS)
+
+
+def test_a_machine_of_ours_tells_for_sure(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    ec2 = account.client("ec2", HERE)
+    tags = [{"ResourceType": "instance", "Tags": [{"Key": OWNER, "Value": OURS}]}]
+    image = ec2.register_image(Name="any")["ImageId"]
+    launched = ec2.run_instances(
+        ImageId=image, InstanceType="t3.micro", MinCount=1, MaxCount=1, TagSpecifications=tags
+    )
+    machine = launched["Instances"][0]["InstanceId"]
+    cloud.on("TerminateInstances", _NOT_ALLOWED)
+    assert _wrong(_look(account, footprint)) == [
+        (BROKEN, "us-east-1: we may not terminate machines")
+    ]
+    asked = next(fields for _, name, fields in cloud.asked if name == "TerminateInstances")
+    assert (asked["InstanceId.1"], asked["DryRun"]) == (machine, "true")
+
+
+def test_no_image_and_no_quotas(cloud: Cloud, account: Account, footprint: Footprint) -> None:
+    cloud.on("GetParameter", json_error("AccessDeniedException", "ssm:GetParameter"))
+    cloud.on("GetServiceQuota", json_error("AccessDeniedException", "no"))
+    found = _look(account, footprint)
+    assert _wrong(found) == [
+        (BROKEN, "us-east-1: there is no image to start from"),
+        (WARNING, "us-east-1: quotas could not be read"),
+    ]
+    assert found[-2].what == "us-east-1: machines may be listed, terminated"
+
+
+def test_a_region_that_does_not_answer(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    over = threading.Event()
+
+    def slow(region: str, asked: Asked) -> Answer | None:
+        over.wait(60)
+        return None
+
+    cloud.on("GetParameter", slow)
+    try:
+        found = list(checks(account, footprint, patience_s=0.5))
+    finally:
+        over.set()
+    assert _wrong(found) == [(WARNING, "us-east-1 has not answered within 0.5 s")]

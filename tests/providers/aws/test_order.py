@@ -1,0 +1,189 @@
+"""What EC2 is asked for, and what a machine is told."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.runs.builders import WAY
+from tradewind.model.boot import Boot
+from tradewind.model.run import Request, Way
+from tradewind.providers.aws.footprint import Footprint, Network
+from tradewind.providers.aws.limits.images import Image
+from tradewind.providers.aws.limits.zones import TypeFacts
+from tradewind.providers.aws.machines import order
+from tradewind.providers.aws.machines.userdata import MOST_BYTES, Luggage, script, user_data
+from tradewind.providers.aws.provider import FACTS
+from tradewind.providers.base import Refused
+
+ON = replace(
+    WAY,
+    provider="aws",
+    region="us-east-1",
+    zone="use1-az1",
+    instance_type="p4d.24xlarge",
+    market="on_demand",
+    facts=FACTS,
+)
+PLAIN = TypeFacts(name="g5.xlarge", vcpus=4, memory_mib=16384, architecture="x86_64")
+FAST = replace(PLAIN, name="p4d.24xlarge", efa=True, network_cards=4)
+IMAGE = Image(id="ami-1", root_device="/dev/sda1", root_gb=35, architecture="x86_64")
+
+
+def footprint(*, public: bool = True, **more: Any) -> Footprint:
+    network = Network(
+        vpc="vpc-1", security_group="sg-1", subnets={"use1-az1": "subnet-1"}, public=public
+    )
+    return Footprint(
+        account="1",
+        bucket="b",
+        bucket_region="us-east-1",
+        instance_profile="tradewind-x",
+        regions={"us-east-1": network},
+        **more,
+    )
+
+
+def request(way: Way = ON, nodes: int = 1) -> Request:
+    return Request(
+        launch_id="run-1-1", run_id="run-1", leg=1, way=replace(way, nodes=nodes), hard_stop_s=3600
+    )
+
+
+def asked(way: Way = ON, nodes: int = 1, kind: TypeFacts = PLAIN, **more: Any) -> dict[str, Any]:
+    options = {"public": more.pop("public", True), "key_pair": more.pop("key_pair", "")}
+    return order.parameters(
+        request(way, nodes),
+        "s3://b/team",
+        footprint(**options),
+        kind=kind,
+        image=IMAGE,
+        user_data=b"x",
+        **more,
+    )
+
+
+def test_all_machines_of_a_leg_or_none_are_bought_once() -> None:
+    made = asked(nodes=3)
+    assert made["MinCount"] == made["MaxCount"] == 3
+    assert made["ClientToken"] == asked(nodes=3)["ClientToken"]
+    assert len(made["ClientToken"]) <= 64
+    other = replace(request(), way=replace(ON, zone="use1-az2"))
+    assert order.token(other, "s3://b") != order.token(request(), "s3://b")
+    assert order.token(request(), "s3://c") != order.token(request(), "s3://b")
+    again = replace(request(), launch_id="run-1-2")
+    assert order.token(again, "s3://b") != order.token(request(), "s3://b")
+
+
+def test_machines_are_closed_and_leave_nothing_behind() -> None:
+    made = asked()
+    assert made["MetadataOptions"]["HttpTokens"] == "required"
+    assert made["InstanceInitiatedShutdownBehavior"] == "terminate"
+    (disk,) = made["BlockDeviceMappings"]
+    assert disk["Ebs"]["Encrypted"]
+    assert disk["Ebs"]["DeleteOnTermination"]
+    assert disk["Ebs"]["VolumeSize"] == 55
+    assert asked(replace(ON, disk_gb=900))["BlockDeviceMappings"][0]["Ebs"]["VolumeSize"] == 900
+    assert "KeyName" not in made
+    assert asked(key_pair="mine")["KeyName"] == "mine"
+
+
+@pytest.mark.parametrize("market", ["on_demand", "spot"])
+def test_everything_is_tagged_when_it_is_made(market: str) -> None:
+    made = asked(replace(ON, market=market))
+    kinds = {each["ResourceType"] for each in made["TagSpecifications"]}
+    wanted = {"instance", "volume", "network-interface"}
+    assert kinds == wanted | ({"spot-instances-request"} if market == "spot" else set())
+    for each in made["TagSpecifications"]:
+        named = {tag["Key"]: tag["Value"] for tag in each["Tags"]}
+        assert named["tradewind:owner"] == "s3://b/team"
+        assert (named["tradewind:run"], named["tradewind:leg"]) == ("run-1", "1")
+        assert named["tradewind:launch"] == "run-1-1"
+    assert ("InstanceMarketOptions" in made) == (market == "spot")
+
+
+def test_machines_that_talk_fast_stand_together() -> None:
+    assert "Placement" not in asked(nodes=1, kind=FAST)
+    assert "Placement" not in asked(nodes=2, kind=PLAIN)
+    made = asked(nodes=2, kind=FAST, public=False)
+    assert made["Placement"]["GroupName"] == order.group_name(request(nodes=2), "s3://b/team")
+    cards = made["NetworkInterfaces"]
+    assert [(each["NetworkCardIndex"], each["DeviceIndex"]) for each in cards] == [
+        (0, 0),
+        (1, 1),
+        (2, 1),
+        (3, 1),
+    ]
+    assert {each["InterfaceType"] for each in cards} == {"efa"}
+    # EC2 gives no public address to machines with several interfaces.
+    assert not any("AssociatePublicIpAddress" in each for each in cards)
+    (alone,) = asked(nodes=2, kind=FAST)["NetworkInterfaces"]
+    assert (alone["InterfaceType"], alone["AssociatePublicIpAddress"]) == ("efa", True)
+
+
+def test_what_the_user_has_reserved_is_taken() -> None:
+    kept = order.Reservation(reservation_id="cr-1", block=False)
+    made = asked(replace(ON, market="reserved"), reservation=kept)
+    target = made["CapacityReservationSpecification"]["CapacityReservationTarget"]
+    assert target == {"CapacityReservationId": "cr-1"}
+    assert "InstanceMarketOptions" not in made
+    block = order.Reservation(reservation_id="cr-2", block=True)
+    made = asked(replace(ON, market="reserved"), reservation=block)
+    assert made["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
+
+
+def test_a_zone_without_a_subnet_is_refused() -> None:
+    with pytest.raises(Refused, match="no subnet for machines in use1-az9") as caught:
+        asked(replace(ON, zone="use1-az9"))
+    assert caught.value.kind == "not_found"
+
+
+BOOT = Boot(
+    store_url="s3://b/team",
+    run_id="run-1",
+    leg=1,
+    rank=0,
+    nodes=2,
+    machine_id="",
+    launch_id="run-1-1",
+    hard_stop_s=3600,
+    after=3,
+    notice="aws",
+)
+LUGGAGE = Luggage(
+    kit="https://b.s3.amazonaws.com/kits/1/kit.tar?X-Amz-Signature=ab&c='d'",
+    sha256="0" * 64,
+    tell="https://b.s3.amazonaws.com/x?it's",
+    environment={"AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL_S3": "http://10.0.0.1:8333"},
+)
+
+
+def test_what_a_machine_is_told_fits_and_is_a_script() -> None:
+    """Links that temporary credentials sign carry a token of a kilobyte or two."""
+    long = replace(LUGGAGE, kit=LUGGAGE.kit + "x" * 2000, tell=LUGGAGE.tell + "y" * 2000)
+    assert len(user_data(BOOT, long)) < MOST_BYTES // 2
+    text = gzip.decompress(user_data(BOOT, LUGGAGE)).decode()
+    assert text == script(BOOT, LUGGAGE)
+    assert text.startswith("#!/bin/bash\n")
+    done = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+    assert done.stderr == ""
+    assert "export AWS_REGION=eu-west-1\n" in text
+    given = text.split("<<'@END@'\n")[1].split("\n@END@")[0]
+    told = json.loads(given)
+    assert told["kit"] == LUGGAGE.kit
+    assert told["boot"]["run_id"] == "run-1"
+    assert not {"machine_id", "rank", "host", "kit"} & set(told["boot"])
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    import random
+
+    chosen = random.Random(1)
+    noise = "".join(chosen.choice("0123456789abcdefghijklmnop") for _ in range(30_000))
+    with pytest.raises(Refused, match="EC2 takes 16,384"):
+        user_data(BOOT, replace(LUGGAGE, kit=noise))

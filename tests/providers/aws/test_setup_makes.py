@@ -1,0 +1,205 @@
+"""Setup against an emulated account: what is there afterwards, and that it may be cut off."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from tests.providers.aws import account_server as server
+from tradewind.api import aws
+from tradewind.providers.aws.footprint import name
+from tradewind.providers.aws.setup import policies
+from tradewind.providers.aws.setup.bucket import CLOSED
+from tradewind.providers.aws.setup.make import Wish
+
+STORE = "s3://my-bucket/tw"
+CALLED = name(STORE)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with server.served() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def account(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    server.entered(url, monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def watched(url: str) -> Iterator[server.Watched]:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
+        server.entered(url, patch, Path(home))
+        yield server.Watched()
+
+
+def made(*regions: str, store: str = STORE, **wishes: Any) -> Any:
+    return aws.plan_setup(Wish(store_url=store, regions=regions, **wishes)).carry_out()
+
+
+def test_all_of_it_is_made_as_it_should_be() -> None:
+    record = made("us-west-2", "us-east-1")
+    bucket = server.bucket_state("my-bucket", "us-west-2")
+    assert bucket["versioning"] == "Enabled"
+    assert bucket["encryption"] == "AES256"
+    assert bucket["closed"] == CLOSED
+    assert bucket["ownership"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+    assert bucket["policy"] == policies.bucket(STORE, "us-west-2")
+    assert bucket["tags"] == [{"Key": "tradewind:owner", "Value": "s3://my-bucket"}]
+    assert bucket["keys"] == ["tw/providers/aws.json"]
+    role = server.roles_state(CALLED)
+    assert role["trust"]["Statement"][0]["Principal"] == {"Service": "ec2.amazonaws.com"}
+    assert role["policies"] == {"store": policies.machines(STORE, "us-west-2")}
+    assert role["attached"] == []
+    assert role["profile"] == [CALLED]
+    for region in ("us-west-2", "us-east-1"):
+        network = server.network_state(region, STORE)
+        assert network["vpcs"] == []
+        out = [("-1", "0.0.0.0/0"), ("-1", "itself")]
+        assert network["groups"] == [{"name": CALLED, "in": [("-1", "itself")], "out": out}]
+        kept = record.regions[region]
+        assert kept.public
+        assert {"usw2-az1", "use1-az1"} & kept.subnets.keys()
+        found = server.client("ec2", region).describe_subnets(SubnetIds=[*kept.subnets.values()])
+        assert {each["VpcId"] for each in found["Subnets"]} == {kept.vpc}
+    assert aws.written(STORE, "us-west-2") == record
+    assert (record.bucket, record.bucket_region) == ("my-bucket", "us-west-2")
+
+
+def test_what_expires_and_what_never_does() -> None:
+    made("us-west-2")
+    rules = {rule["ID"]: rule for rule in server.bucket_state("my-bucket", "us-west-2")["rules"]}
+    assert all(rule["Status"] == "Enabled" for rule in rules.values())
+    current = [rule for rule in rules.values() if "Days" in rule.get("Expiration", {})]
+    assert [rule["Filter"] for rule in current] == [{"Prefix": "tw/kits/"}]
+    assert rules[f"{CALLED}-unfinished"]["AbortIncompleteMultipartUpload"] == {
+        "DaysAfterInitiation": 7
+    }
+    pruned = rules[f"{CALLED}-pruned"]
+    assert pruned["NoncurrentVersionExpiration"] == {"NoncurrentDays": 1}
+    assert pruned["Filter"]["And"]["ObjectSizeGreaterThan"] == 1 << 20
+    assert rules[f"{CALLED}-replaced"]["NoncurrentVersionExpiration"] == {"NoncurrentDays": 7}
+
+
+def test_a_private_network_reaches_s3_and_nothing_else(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.with_managed_policies(url, monkeypatch)
+    record = made("eu-west-1", private=True, ssm=True)
+    network = server.network_state("eu-west-1", STORE)
+    assert network["vpcs"] == ["10.77.0.0/16"]
+    assert [zone for zone, _ in network["subnets"]] == ["euw1-az1", "euw1-az2", "euw1-az3"]
+    assert network["routed"] == [3]
+    assert network["endpoints"] == [("com.amazonaws.eu-west-1.s3", 1)]
+    assert server.roles_state(CALLED)["attached"] == ["AmazonSSMManagedInstanceCore"]
+    kept = record.regions["eu-west-1"]
+    assert not kept.public
+    ec2 = server.client("ec2", "eu-west-1")
+    inside = [{"Name": "vpc-id", "Values": [kept.vpc]}]
+    group = ec2.describe_security_groups(GroupIds=[kept.security_group])["SecurityGroups"][0]
+    assert group["VpcId"] == kept.vpc
+    gateways = ec2.describe_internet_gateways(
+        Filters=[{"Name": "attachment.vpc-id", "Values": [kept.vpc]}]
+    )
+    assert gateways["InternetGateways"] == []
+    assert ec2.describe_nat_gateways(Filters=inside)["NatGateways"] == []
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_a_second_time_changes_nothing(watched: server.Watched, private: bool) -> None:
+    made("eu-west-1", private=private)
+    again = aws.plan_setup(Wish(store_url=STORE), watched.again())
+    assert again.prepared.changes == 0
+    assert again.recorded
+    again.carry_out()
+    assert watched.reads > 10
+    assert watched.changed == []
+
+
+def test_a_region_is_added_later_and_what_was_said_stays() -> None:
+    server.client("ec2", "us-east-1").create_key_pair(KeyName="mine")
+    made("us-east-1", image="/my/image", key_pair="mine")
+    record = made("us-west-2")
+    assert sorted(record.regions) == ["us-east-1", "us-west-2"]
+    assert (record.bucket_region, record.image, record.key_pair) == (
+        "us-east-1",
+        "/my/image",
+        "mine",
+    )
+
+
+def test_what_others_have_set_on_a_bucket_stays() -> None:
+    s3 = server.client("s3", "us-east-1")
+    s3.create_bucket(Bucket="my-bucket")
+    theirs = {
+        "Sid": "Theirs",
+        "Effect": "Allow",
+        "Principal": {"AWS": "arn:aws:iam::123456789012:root"},
+        "Action": "s3:GetObject",
+        "Resource": "arn:aws:s3:::my-bucket/data/*",
+    }
+    policy = {"Version": "2012-10-17", "Statement": [theirs]}
+    s3.put_bucket_policy(Bucket="my-bucket", Policy=json.dumps(policy))
+    s3.put_bucket_tagging(Bucket="my-bucket", Tagging={"TagSet": [{"Key": "team", "Value": "x"}]})
+    rule = {
+        "ID": "theirs",
+        "Status": "Enabled",
+        "Filter": {"Prefix": "data/"},
+        "Expiration": {"Days": 9},
+    }
+    s3.put_bucket_lifecycle_configuration(
+        Bucket="my-bucket", LifecycleConfiguration={"Rules": [rule]}
+    )
+    made("us-east-1")
+    made("us-east-1", store="s3://my-bucket/other")
+    state = server.bucket_state("my-bucket", "us-east-1")
+    assert [each["Sid"] for each in state["policy"]["Statement"]] == ["Theirs", policies.TLS_ONLY]
+    assert {each["ID"] for each in state["rules"]} >= {"theirs", f"{CALLED}-kits"}
+    assert len(state["rules"]) == 1 + 4 + 4
+    assert {"Key": "team", "Value": "x"} in state["tags"]
+    assert aws.plan_setup(Wish(store_url=STORE)).recorded
+
+
+def cut_off(account: server.Watched, **wishes: Any) -> bool:
+    """Whether it was; else it had fewer changes to make."""
+    try:
+        aws.plan_setup(Wish(store_url=STORE, **wishes), account).carry_out()
+    except server.Cut:
+        return True
+    return False
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("private", [False, True])
+def test_cut_off_anywhere_it_goes_on(url: str, watched: server.Watched, private: bool) -> None:
+    wishes: dict[str, Any] = {"regions": ("eu-west-1",), "private": private}
+
+    def state() -> list[Any]:
+        return [
+            server.bucket_state("my-bucket", "eu-west-1"),
+            server.roles_state(CALLED),
+            server.network_state("eu-west-1", STORE),
+        ]
+
+    aws.plan_setup(Wish(store_url=STORE, **wishes), watched.again()).carry_out()
+    whole = state()
+    after = 1
+    while True:
+        server.emptied(url)
+        if not cut_off(watched.again(cut_after=after), **wishes):
+            break
+        if after > 1:  # the record comes last
+            assert aws.written(STORE, "eu-west-1") is None
+        record = aws.plan_setup(Wish(store_url=STORE, **wishes), watched.again()).carry_out()
+        assert state() == whole, f"cut off after {after} changes"
+        assert aws.written(STORE, "eu-west-1") == record
+        assert record.regions["eu-west-1"].security_group.startswith("sg-")
+        assert len(record.regions["eu-west-1"].subnets) == 3
+        after += 1
+    assert after > (22 if private else 14)
