@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -177,3 +178,19 @@ def test_a_ledger_that_believes_the_first_report_is_caught(
 
     monkeypatch.setattr("tradewind.sim.referee.postings", hasty)
     assert caught("the ledger says")
+
+
+def test_a_relief_that_does_not_wait_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds in which one is asked for are few: those are found first."""
+    relieved = [seed for seed in range(1500) if b'"relieves":1' in journal_of(seed)]
+    assert len(relieved) >= 3
+    monkeypatch.setattr("tradewind.sim.machine.Me", eager)
+    assert any("before it is not over" in simulate(seed).violation for seed in relieved)
+
+
+def journal_of(seed: int) -> bytes:
+    return b"".join(data for key, data in simulate(seed).objects.items() if "/journal/" in key)
+
+
+def eager(*values: Any, relieves: int) -> Me:
+    return Me(*values)

@@ -95,6 +95,26 @@ def test_the_end_of_an_earlier_leg_is_no_order() -> None:
     assert (who.fenced, who.draining) == ("", "")
 
 
+def test_a_leg_that_is_relieved_goes_on_to_save() -> None:
+    relief = requested(2, relieves=1)
+    assert ordered(working(read=2), DRAIN, relief).fenced == ""
+    assert "its leg is over" in ordered(working(read=2), DRAIN, relief, OVER).fenced
+    assert "another leg" in ordered(working(read=6), relief, OVER, requested(3, relieves=2)).fenced
+
+
+def test_the_one_that_relieves_it_begins_when_it_is_over() -> None:
+    """Its machine is up, and says so; what it goes on from is not chosen before."""
+    relief = requested(2, relieves=1)
+    where, who = store_with(DRAIN, relief), me(leg=2, read=6, relieves=1)
+    assert steps.run(beat(who, Job(), 30.0), performer(where)) == []
+    assert (heartbeat(where).doing, who.resume) == ("setup", None)
+    where.create(places.checkpoint("run-1", 1, 300), b"{}")
+    assert journal.append(where, "run-1", 7, writer="w", at=AT, events=[OVER])
+    (start,) = steps.run(beat(who, Job(), 60.0), performer(where))
+    assert isinstance(start, Start)
+    assert who.resume == places.checkpoint("run-1", 1, 300)
+
+
 def test_what_was_read_is_not_read_again() -> None:
     where = store_with(OVER)
     assert steps.run(orders(who := working(read=5)), performer(where)) is None

@@ -153,7 +153,7 @@ class Controller:
         wrote: frozenset[int] = frozenset()
         month, asked = None, None
         for _ in range(_ROUNDS):
-            buying = memory.state.phase == "waiting"
+            buying = memory.state.buys
             if self.asks_month and memory.state.spec and (asked is None or (buying and not asked)):
                 month, asked = (yield AskMonth(run_id, memory.state.spec, buying)), buying
             actions = self._decide(memory, sight, wrote, month)
@@ -236,8 +236,7 @@ class Controller:
     def _launch(self, memory: RunMemory, action: Launch) -> Steps[None]:
         request = action.request
         provider, leg = request.way.provider, request.leg
-        assert memory.state.leg is not None
-        after = memory.state.leg.requested_at
+        after = next(each.requested_at for each in memory.state.legs if each.number == leg)
         try:
             listing: Listing = yield ListMachines(provider)
         except SourceFailed as error:
@@ -337,8 +336,8 @@ def _news(state: RunState, event: Event) -> bool:
     """Whether what came of a launch is still to be recorded, now that others wrote something."""
     if isinstance(event, MachinesFound):
         return any(machine.machine_id not in state.machines for machine in event.machines)
-    leg = state.leg
     assert isinstance(event, LaunchRefused | LaunchUnknown)
-    if leg is None or leg.number != event.leg or leg.state != "requested":
+    leg = next((each for each in state.legs if each.number == event.leg), None)
+    if leg is None or leg.state != "requested":
         return False
     return isinstance(event, LaunchRefused) or not leg.unknown

@@ -177,11 +177,14 @@ class Purse:
 
 def _pending(state: RunState) -> int:
     """A purchase that is recorded, and of which nothing is known yet."""
-    leg = state.leg
-    if leg is None or leg.state != "requested":
-        return 0
-    missing = leg.request.way.nodes - len(leg.machines)
-    return missing * leg.request.way.price * leg.request.hard_stop_s // 3600
+    return sum(
+        (leg.request.way.nodes - len(leg.machines))
+        * leg.request.way.price
+        * leg.request.hard_stop_s
+        // 3600
+        for leg in state.legs
+        if leg.state == "requested"
+    )
 
 
 def _unknown(now_s: int, why: str) -> Month:

@@ -17,6 +17,8 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hard_stop_s: int
     after: int
     """The commit that recorded the purchase: orders come after it."""
+    relieves: int = 0
+    """The leg that must be over before the job begins; 0: none."""
     host: str = "127.0.0.1"
     """By what name the other machines of the leg reach this one."""
     notice: str = ""

@@ -159,6 +159,9 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     way: Way
     hard_stop_s: int
     """A machine shuts itself down when it has been up this long, whatever happens."""
+    relieves: int = 0
+    """The leg that saves and stops while these machines come up: not before it is over does their
+    job begin. 0: there is none."""
 
 
 class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -29,6 +29,7 @@ from tradewind.policy.base import Policy
 from tradewind.runs import forecast
 from tradewind.runs.leg import during
 from tradewind.runs.next import after
+from tradewind.runs.relief import relief
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
 from tradewind.runs.warn import warnings
@@ -47,6 +48,7 @@ def decide(
         ways = tuple(offers)
         if state.leg:
             records = during(state, state.spec, state.leg, seen, ways, now, policy)
+            records = records or relief(state, state.spec, state.leg, seen, ways, now, policy)
         elif state.phase == "waiting":
             records = after(state, state.spec, seen, ways, now, policy)
         elif state.phase == "ended":
@@ -136,9 +138,10 @@ def _closing(state: RunState, seen: Seen) -> list[Event]:
 
 def _doings(state: RunState, seen: Seen) -> list[Action]:
     doings: list[Action] = []
-    leg = state.leg
-    if leg and leg.state == "requested" and may_launch(leg, seen):
-        doings.append(Launch(leg.request, "the purchase is recorded, and nothing carries its id"))
+    for leg in state.legs:
+        if leg.state == "requested" and may_launch(leg, seen):
+            why = "the purchase is recorded, and nothing carries its id"
+            doings.append(Launch(leg.request, why))
     claimed = state.claimed
     ending: dict[str, list[str]] = {}
     for name, rented in state.machines.items():

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tradewind.errors import BadFile
 from tradewind.model import event as events
+from tradewind.model.run import Machine
 from tradewind.runs.state import Leg, Refusal, Rented, RunState, Sight
 from tradewind.runs.states import LEG, RUN, impossible, moved
 
@@ -19,6 +20,8 @@ MOST_SIGHTS = 24
 """So many are remembered of each way: older ones say little."""
 ENDED_EARLY = "ended_early"
 """A spot machine was taken, or has ended by itself: only a row of them tells which."""
+NOT_NEEDED = "not_needed"
+"""It was to relieve a leg whose job has ended well after all."""
 TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY)
 """Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
 
@@ -36,6 +39,13 @@ def fold(commits: Iterable[events.Commit], state: RunState | None = None) -> Run
     return new
 
 
+def leg_over(state: RunState, event: events.LegOver) -> RunState:
+    """As it would be after this event, which nobody has recorded."""
+    new = state.copy()
+    _leg_over(new, event)
+    return new
+
+
 def _submitted(state: RunState, event: events.Submitted) -> None:
     _phase(state, "", "waiting")
     state.run_id, state.spec = event.run_id, event.spec
@@ -48,15 +58,21 @@ def _abandoned(state: RunState, event: events.Abandoned) -> None:
 
 
 def _requested(state: RunState, event: events.LegRequested) -> None:
-    _phase(state, "waiting", "active")
-    if event.request.leg != len(state.requests) + 1:
-        raise BadFile(f"the journal has leg {event.request.leg} after {len(state.requests)}")
-    state.requests[event.request.leg] = event.request
-    state.leg = Leg(event.request, state.number, state.number, began_at=state.saved)
+    request = event.request
+    if request.leg != len(state.requests) + 1:
+        raise BadFile(f"the journal has leg {request.leg} after {len(state.requests)}")
+    leg = Leg(request, state.number, state.number, began_at=state.saved)
+    if request.relieves:
+        if not state.buys or _leg(state, request.relieves) is not state.leg:
+            raise BadFile(f"the journal relieves leg {request.relieves}, which is not drained")
+        state.relief = leg
+    else:
+        _phase(state, "waiting", "active")
+        state.leg = leg
+    state.requests[request.leg] = request
 
 
 def _found(state: RunState, event: events.MachinesFound) -> None:
-    leg = state.leg
     for machine in event.machines:
         if machine.leg not in state.requests:
             raise BadFile(
@@ -64,20 +80,25 @@ def _found(state: RunState, event: events.MachinesFound) -> None:
             )
         ended = machine.ended_s is not None
         state.machines[machine.machine_id] = Rented(machine, ended, state.number)
-    if leg is None or leg.state != "requested":
-        return
+    for leg in state.legs:
+        if leg.state == "requested":
+            _gather(state, leg, event.machines)
+
+
+def _gather(state: RunState, leg: Leg, machines: Iterable[Machine]) -> None:
     by_rank = {state.machines[name].machine.rank: name for name in leg.machines}
-    for machine in event.machines:
+    for machine in machines:
         if machine.launch_id == leg.request.launch_id:
             by_rank.setdefault(machine.rank, machine.machine_id)  # no second one of a rank
-    state.leg = replace(leg, machines=tuple(by_rank[rank] for rank in sorted(by_rank)))
+    gathered = replace(leg, machines=tuple(by_rank[rank] for rank in sorted(by_rank)))
+    _put(state, gathered)
     if len(by_rank) == leg.request.way.nodes:
-        _to(state, state.leg, "booting")
+        _to(state, gathered, "booting")
         _sees(state, leg, True)
 
 
 def _refused(state: RunState, event: events.LaunchRefused) -> None:
-    leg = _leg(state, event.leg)
+    leg = _bought(state, event.leg)
     _remember(state, leg, event.kind)
     if event.kind == "no_capacity":
         _sees(state, leg, False)
@@ -89,7 +110,7 @@ def _refused(state: RunState, event: events.LaunchRefused) -> None:
 
 
 def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
-    state.leg = replace(_leg(state, event.leg), unknown=True)
+    _put(state, replace(_bought(state, event.leg), unknown=True))
 
 
 def _up(state: RunState, event: events.LegUp) -> None:
@@ -118,7 +139,10 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     if state.saved <= leg.began_at and event.cause in TROUBLES:
         state.barren += 1
         state.troubles += 1
-    state.step = event.step if event.cause == "finished" else state.saved
+    if event.cause == "finished":
+        state.step = event.step
+    elif event.cause != NOT_NEEDED:  # then the leg before it has told
+        state.step = state.saved
     state.failures += event.failures
     state.tail = event.tail or state.tail
     taken = event.cause in ("interrupted", ENDED_EARLY)
@@ -221,6 +245,12 @@ def _leg(state: RunState, number: int) -> Leg:
     return state.leg
 
 
+def _bought(state: RunState, number: int) -> Leg:
+    """One whose purchase something is said of: the next one too."""
+    relief = state.relief
+    return relief if relief and relief.number == number else _leg(state, number)
+
+
 def _rented(state: RunState, machine_id: str) -> Rented:
     if machine_id not in state.machines:
         raise BadFile(f"the journal speaks of machine {machine_id}, which was never found there")
@@ -229,13 +259,28 @@ def _rented(state: RunState, machine_id: str) -> Rented:
 
 def _to(state: RunState, leg: Leg, new: str, cause: str = "") -> None:
     moved(LEG, leg.state, new, "the leg")
-    state.leg = replace(leg, state=new, at=state.number, cause=cause)
+    _put(state, replace(leg, state=new, at=state.number, cause=cause))
+
+
+def _put(state: RunState, leg: Leg) -> None:
+    if state.relief and state.relief.number == leg.number:
+        state.relief = leg
+    else:
+        state.leg = leg
 
 
 def _over(state: RunState, leg: Leg, cause: str) -> None:
     moved(LEG, leg.state, "over", "the leg")
-    _phase(state, "active", "waiting")
-    state.leg, state.over_at, state.over_cause = None, state.number, cause
+    state.over_at = state.number
+    relief, state.relief = state.relief, None
+    if relief and relief.number == leg.number:
+        return  # refused: the leg that it was to relieve goes on to be drained
+    state.over_cause = cause
+    if relief:
+        state.leg = replace(relief, began_at=state.saved)
+    else:
+        _phase(state, "active", "waiting")
+        state.leg = None
 
 
 _APPLY: dict[type, Callable[[RunState, Any], None]] = {

@@ -10,7 +10,7 @@ from tradewind.model.timing import DRAIN_S, LOST_S
 from tradewind.policy.base import Policy
 from tradewind.runs import forecast
 from tradewind.runs.ask import ask, loudly, must_move
-from tradewind.runs.fold import ENDED_EARLY
+from tradewind.runs.fold import ENDED_EARLY, NOT_NEEDED
 from tradewind.runs.money import after_draining, cap, countable, reserve, spent, used_s
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
@@ -37,7 +37,7 @@ def during(
     beats = [seen.beats[name][0] for name in leg.machines if name in seen.beats]
     if leg.state == "requested":
         return _requested(state, spec, leg, seen, now)
-    over = _finished(leg, beats) or _broken(state, leg, seen, beats)
+    over = _finished(state, leg, beats) or _broken(state, leg, seen, beats)
     if over:
         return over
     if leg.state == "booting":
@@ -116,11 +116,16 @@ def _billed_s(state: RunState, leg: Leg, seen: Seen) -> float:
     return clock - max(state.machines[name].machine.launched_s for name in leg.machines)
 
 
-def _finished(leg: Leg, beats: list[Heartbeat]) -> list[Event]:
+def _finished(state: RunState, leg: Leg, beats: list[Heartbeat]) -> list[Event]:
     if len(beats) < len(leg.machines) or any(beat.doing != "finished" for beat in beats):
         return []
-    over = _over(leg, beats, "finished", "the job has ended well on every machine")
-    return [over, Ended(outcome="succeeded", reason="the job has ended well")]
+    records: list[Event] = [
+        _over(leg, beats, "finished", "the job has ended well on every machine")
+    ]
+    if state.relief:
+        why = f"the job has ended well on leg {leg.number}"
+        records.append(LegOver(leg=state.relief.number, cause=NOT_NEEDED, reason=why))
+    return [*records, Ended(outcome="succeeded", reason="the job has ended well")]
 
 
 def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> list[Event]:

@@ -24,8 +24,15 @@ _FIRST_WAIT_S, _LONGEST_WAIT_S = 15.0, 300.0
 
 
 def after(
-    state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float, policy: Policy
+    state: RunState,
+    spec: Spec,
+    seen: Seen,
+    ways: tuple[Way, ...],
+    now: float,
+    policy: Policy,
+    kept: int = 0,
 ) -> list[Event]:
+    """`kept`: so many micro-dollars are not to be spent on it."""
     end = _end(state, spec, seen, now)
     if end:
         return [end]
@@ -34,7 +41,7 @@ def after(
     most, limited = cap(spec, seen), spec.max_duration_s is not None
     if (most is not None or limited) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
-    left = None if most is None else most - exposed(state, seen)
+    left = None if most is None else most - exposed(state, seen) - kept
     left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen, at_most=True)
     if left_s is not None and left_s < _LEAST_S:
         return []  # the last machines are to end; when they have, it is known what is left

@@ -65,6 +65,8 @@ class RunState(Struct):
     spec: Spec | None = None
     phase: str = ""
     leg: Leg | None = None
+    relief: Leg | None = None
+    """The next one, whose machines come up while `leg` is drained."""
     requests: dict[int, Request] = {}
     """By leg."""
     machines: dict[str, Rented] = {}
@@ -122,5 +124,17 @@ class RunState(Struct):
 
     @property
     def claimed(self) -> tuple[str, ...]:
-        """The machines that the present leg uses."""
-        return self.leg.machines if self.leg else ()
+        """The machines that the present leg uses, and the next one's where there is one already."""
+        return tuple(name for leg in self.legs for name in leg.machines)
+
+    @property
+    def legs(self) -> tuple[Leg, ...]:
+        """What is under way: none, one, or one that is drained and the one that relieves it."""
+        return tuple(leg for leg in (self.leg, self.relief) if leg)
+
+    @property
+    def buys(self) -> bool:
+        """Whether the next purchase may be decided on."""
+        if self.phase == "active":
+            return bool(self.leg and self.leg.state == "draining" and self.relief is None)
+        return self.phase == "waiting"

@@ -154,8 +154,10 @@ class SimController:
         world.fault("stall")
         how = world.rng.random()
         wait = world.rng.randrange(1, 6) if how < 0.9 else world.rng.randrange(300)
-        if how > 0.99 and self._scenario.controllers > 1 and not self._scenario.limited:
+        alone = self._scenario.controllers < 2 or world.now < world.absent_until
+        if how > 0.99 and not alone and not self._scenario.limited:
             wait = world.rng.randrange(300, 3000)  # longer than a budget's reserve allows for
+            world.absent_until = world.now + wait
         if world.rng.random() < 0.5:
             answer, error = self._do(step)
             world.later(wait, lambda: self._advance(answer, error))

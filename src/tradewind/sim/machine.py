@@ -47,7 +47,7 @@ class SimMachine:
         self.name, self.rank = machine.machine_id, machine.rank
         self.me = Me(
             machine.machine_id, request.run_id, request.leg, machine.rank, request.way.nodes,
-            request.hard_stop_s, scenario.spec.tries, after,
+            request.hard_stop_s, scenario.spec.tries, after, relieves=request.relieves,
         )  # fmt: skip
         self._off = False
         self._notice_at: int | None = None
@@ -145,8 +145,7 @@ class SimMachine:
                 job.starts(self.rank, self.me.resume, world.now)
                 self._referee.works(self.me)
             elif isinstance(act, Save):
-                chance = self._scenario.chances.stubborn if self._cloud.noisy else 0.0
-                save_s = _STUBBORN_S if chance and world.rng.random() < chance else _SAVE_S
+                save_s = self._save_s() if self._cloud.noisy else _SAVE_S
                 job.saves(self.rank, world.now, world.now + save_s)
                 self._referee.rests(self.name)
             elif isinstance(act, ShutDown):
@@ -155,6 +154,12 @@ class SimMachine:
             else:
                 job.leaves(self.rank, world.now)
                 self._referee.rests(self.name)
+
+    def _save_s(self) -> int:
+        rng, chance = self._world.rng, self._scenario.chances.stubborn
+        if chance and rng.random() < chance:
+            return _STUBBORN_S
+        return rng.choice((_SAVE_S, rng.randrange(1, 100)))
 
     def _powered_off(self) -> None:
         if self._rental.ended is None:

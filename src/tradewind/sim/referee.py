@@ -212,6 +212,9 @@ class Referee:
 
     def works(self, me: Me) -> None:
         mine = (me.run_id, me.leg, me.rank)
+        relieved = self._requests[me.run_id, me.leg].relieves
+        if relieved and (me.run_id, relieved) not in self._over:
+            raise Violation(f"leg {me.leg} works, and leg {relieved} before it is not over")
         for name, other in self._working.items():
             if other == mine and name != me.machine_id:
                 raise Violation(

@@ -123,7 +123,7 @@ def of(seed_rng: Random) -> Scenario:
         work * rng.random() if rng.random() < 0.15 else None,
         work * rng.random() if hangs else None,
         1 if rng.random() < 0.5 else 2,
-        rng.choice((60, 120, 180)),
+        rng.choice((15, 60, 120, 180)),
         tuple(rng.randrange(-240, 241) if rng.random() < 0.5 else 0 for _ in range(3)),
         rng.randrange(-600, 601) if rng.random() < 0.5 else 0,
         rng.randrange(60, 1200) if rng.random() < 0.1 else None,

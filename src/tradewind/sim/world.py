@@ -32,6 +32,8 @@ class World:
         """One of them at which to die, besides those by chance; after it is done, if negative."""
         self.crash_points = 0
         self.kinds: dict[str, int] = {}
+        self.absent_until = START_S
+        """Until then a controller is stopped for long, and another one has to be there."""
 
     def later(self, seconds: int, act: Callable[[], None]) -> None:
         self._count += 1

@@ -41,7 +41,7 @@ def learn(me: Me) -> Steps[None]:
     with suppress(TradewindError):
         yield from orders(me)
         me.heard = True
-        if me.resume is None and not me.fenced:
+        if me.resume is None and not me.fenced and not me.relieves:
             yield from choose_resume(me)
 
 
@@ -58,8 +58,11 @@ def orders(me: Me) -> Steps[None]:
             # A refusal too: another's call with the same id may have gone through after it.
             if isinstance(event, LegOver | LaunchRefused) and event.leg == me.leg:
                 me.fenced = f"its leg is over: {event.reason}"
+            elif isinstance(event, LegOver) and event.leg == me.relieves:
+                me.relieves = 0  # what it saved is there to go on from
             elif isinstance(event, LegRequested) and event.request.leg > me.leg:
-                me.fenced = me.fenced or "another leg has taken its place"
+                if event.request.relieves != me.leg:
+                    me.fenced = me.fenced or "another leg has taken its place"
             elif isinstance(event, Ended):
                 me.fenced = me.fenced or f"the run has ended: {event.reason}"
             elif isinstance(event, LegDraining) and event.leg == me.leg:

@@ -61,6 +61,8 @@ class Me:
     heard_s: float | None = None
     """Uptime when it decided on orders that it had just read."""
     beat: int = 0
+    relieves: int = 0
+    """The leg that must be over before the job begins; 0: none, or none any more."""
     fenced: str = ""
     """Why the leg is over; empty while it is not."""
     draining: str = ""

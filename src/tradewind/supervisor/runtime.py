@@ -245,7 +245,7 @@ def _cannot_wait(me: Me, job: Job, uptime_s: float) -> bool:
 def _me(boot: Boot, kept: State) -> Me:
     me = Me(
         boot.machine_id, boot.run_id, boot.leg, boot.rank, boot.nodes, boot.hard_stop_s,
-        tries=1, read=boot.after,
+        tries=1, read=boot.after, relieves=boot.relieves,
     )  # fmt: skip
     me.beat, me.failures, me.failed_at = kept.beat, kept.failures, kept.failed_at
     me.killed_at = kept.killed_at

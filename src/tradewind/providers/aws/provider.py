@@ -214,6 +214,7 @@ class AwsProvider:
             launch_id=request.launch_id,
             hard_stop_s=request.hard_stop_s,
             after=after,
+            relieves=request.relieves,
             notice="aws",
         )
 

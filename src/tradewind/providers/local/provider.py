@@ -178,6 +178,7 @@ class LocalProvider:
                         launch_id=request.launch_id,
                         hard_stop_s=request.hard_stop_s,
                         after=after,
+                        relieves=request.relieves,
                         notice=str(MachineFolder(self._machines / name).notice),
                         python=sys.executable,
                         up_since_s=clocks.monotonic(),
