@@ -112,6 +112,7 @@ def test_what_a_supervisor_is_given(home: Path) -> None:
         "launch_id": "run-1-1",
         "hard_stop_s": 77,
         "after": 3,
+        "relieves": 0,
         "host": "127.0.0.1",
         "notice": str(folder(home, two) / "notice.json"),
         "python": given["python"],

@@ -78,6 +78,7 @@ def look(folder: Path, durable: int) -> None:
     assert restored.shared == b"step %d" % found.step
     for name, tensor in tensors(found.step).items():
         assert torch.equal(now[name], tensor), (name, found.step)
+    checkpoints.tidy(60)
     shards = [each for leg in (folder / "shards").iterdir() for each in leg.iterdir()]
     manifests = list((folder / "checkpoints").rglob("*.json"))
     assert len(shards) == len(manifests) <= 3, (shards, manifests)  # the last may not be pruned yet
