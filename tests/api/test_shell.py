@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from pathlib import Path
@@ -26,8 +27,9 @@ def test_a_machine_of_aws_is_reached_without_a_port() -> None:
     assert shell.command(AWS) == shlex.split(
         "aws ssm start-session --region eu-west-1 --target i-0123456789abcdef0"
     )
-    told = shell.command(AWS, words=["nvidia-smi", "-l"])
-    assert told[-1] == "command=nvidia-smi -l"
+    told = shell.command(AWS, words=["sh", "-c", 'nvidia-smi --query-gpu=name,uuid && echo "a b"'])
+    (line,) = json.loads(told[-1])["command"]
+    assert shlex.split(line) == ["sh", "-c", 'nvidia-smi --query-gpu=name,uuid && echo "a b"']
     by_key = shell.command(AWS, key="mine.pem", words=["ls"])
     assert by_key[:3] == ["ssh", "-i", "mine.pem"]
     assert by_key[-2:] == ["ubuntu@i-0123456789abcdef0", "ls"]

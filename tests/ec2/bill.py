@@ -2,7 +2,8 @@
 can hold the product's figures against these.
 
 A machine costs from its launch to its end, by the second and for 60 seconds at least; a spot
-machine at the price of each of its seconds. Volumes cost by the second from birth to death.
+machine, in each of its own hours, at the price at which that began. Volumes cost by the second from
+birth to death.
 
 Known lies: AWS does not charge a spot machine that it takes within its first hour; such a row says
 `waived` and is charged here all the same. Nothing but machines and volumes costs anything.

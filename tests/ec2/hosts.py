@@ -120,8 +120,8 @@ class Hosts(Bodies):
             (disk / each).chmod(0o1777)
         inner = Path("/") if namespace else disk
         cloud = Path("var/lib/cloud")
-        for folder in ("bin", "instance"):
-            (disk / cloud / folder).mkdir(exist_ok=True)
+        for folder in ("bin", "instance", "scripts/per-boot"):
+            (disk / cloud / folder).mkdir(parents=True, exist_ok=True)
         for name in ("shutdown", "poweroff", "halt", "reboot", "systemctl"):
             _program(disk / cloud / "bin" / name, program(sys.executable).encode())
         _program(disk / cloud / "instance/user-data.txt", user_data(body.machine.told))

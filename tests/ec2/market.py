@@ -52,13 +52,11 @@ class Market:
     def spot_pieces(
         self, region: str, zone: str, kind: str, start: float, end: float
     ) -> Iterator[tuple[float, float]]:
-        """Seconds, and the price of an hour during them."""
-        changes = self.spot_changes(region, zone, kind)
-        for number, (since, usd_hour) in enumerate(changes):
-            until = changes[number + 1][0] if number + 1 < len(changes) else float("inf")
-            seconds = min(end, until) - max(start, since)
-            if seconds > 0:
-                yield seconds, usd_hour
+        """Seconds, and the price of an hour during them: the one at which each of the machine's own
+        hours began."""
+        while start < end:
+            yield min(3600.0, end - start), self.spot(region, zone, kind, start)
+            start += 3600.0
 
     # -- capacity ----------------------------------------------------------------------------------
 

@@ -137,17 +137,17 @@ def test_the_bill(cloud: Control) -> None:
     ec2.terminate_instances(InstanceIds=[short])
     cloud.advance(1000)
     cloud.spot_price(KIND, "us-east-1d", 0.72)
-    cloud.advance(1000)
+    cloud.advance(4400)
     ec2.terminate_instances(InstanceIds=[long])
     cloud.advance(10_000)
     bill = cloud.bill()
     rows = {each["id"]: each for each in bill["machines"]}
     assert rows[short]["seconds"] == 60
     assert rows[short]["usd"] == pytest.approx(0.06)
-    assert rows[long]["seconds"] == pytest.approx(2000, abs=30)
-    assert rows[long]["usd"] == pytest.approx(0.1 + 0.2, rel=0.05)
+    assert rows[long]["seconds"] == pytest.approx(5400, abs=30)
+    assert rows[long]["usd"] == pytest.approx(0.36 + 0.36, rel=0.05)  # an hour, and half of one
     (volume,) = [each for each in bill["volumes"] if each["machine"] == long]
-    assert volume["gb_s"] == pytest.approx(100 * 2000, rel=0.05)
+    assert volume["gb_s"] == pytest.approx(100 * 5400, rel=0.05)
     eventually(lambda: cloud.left() == [])
     assert {"machine", "volume", "network-interface"} <= {e["sort"] for e in cloud.everything()}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from tradewind.model.event import (
     Abandoned,
     CancelAsked,
     Closed,
+    Commit,
     Ended,
     Event,
     Forecast,
@@ -49,7 +51,7 @@ from tradewind.model.event import (
 )
 from tradewind.model.run import Heartbeat, Way
 from tradewind.model.timing import DRAIN_S, GRACE_S, LOST_S
-from tradewind.runs import RunState, decide
+from tradewind.runs import RunState, decide, fold
 from tradewind.runs.leg import STAY_S
 from tradewind.runs.money import WEEK_S
 from tradewind.runs.next import LASTING_S, MOST_TROUBLES
@@ -245,6 +247,29 @@ def test_without_quota_for_one_the_other_is_bought() -> None:
     asked_again = one(state_of(*tried), a_seen(ago_s=LASTING_S))
     assert isinstance(asked_again, LegRequested)
     assert asked_again.request.way == SPOT
+
+
+ELSEWHERE = replace(SPOT, zone="r1-b")
+TAKEN = (over("interrupted", saved=60.0), ended(), requested(2, ELSEWHERE), refused("no_quota", 2))
+
+
+def test_a_quota_that_its_own_machines_fill_is_asked_again() -> None:
+    """One that was taken counts until its provider has seen that it is gone."""
+    state = running(*TAKEN, way=SPOT, ways=(SPOT, ELSEWHERE, WAY))
+    assert answer(state, a_seen(ago_s=14.0)) == []
+    event = one(state, a_seen(ago_s=15.0))
+    assert isinstance(event, LegRequested)
+    assert event.request.way == ELSEWHERE  # nothing dearer instead
+
+
+def test_a_quota_that_nothing_of_its_own_fills_is_believed() -> None:
+    first = running(*TAKEN[:3], way=SPOT, ways=(SPOT, ELSEWHERE, WAY))
+    for later_s, way in ((299, ELSEWHERE), (301, WAY)):
+        at = datetime.fromtimestamp(first.at_s + later_s, UTC)
+        state = fold([Commit(1, first.number + 1, "w1", at, (TAKEN[3],))], first)
+        event = one(state, a_seen(ago_s=60.0))
+        assert isinstance(event, LegRequested)
+        assert event.request.way == way
 
 
 def test_legs_that_come_to_nothing_are_not_bad_luck_for_ever() -> None:

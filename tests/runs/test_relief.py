@@ -147,6 +147,17 @@ def test_one_that_was_refused_is_asked_for_again_after_a_while() -> None:
     assert (asked.request.leg, asked.request.way) == (3, third)
 
 
+def test_where_the_quota_has_room_for_one_leg_it_comes_after_it() -> None:
+    refused = LaunchRefused(leg=2, kind="no_quota", reason="too many machines")
+    state = drained(RELIEF, refused)
+    for ago_s in (0.0, 60.0, 110.0):
+        assert records(state, a_seen(beats=(SAVES,), ago_s=ago_s)) == []
+    over, *_ = records(state, a_seen(beats=(DONE,)))
+    (asked,) = records(drained(RELIEF, refused, over), a_seen())
+    assert isinstance(asked, LegRequested)
+    assert (asked.request.way, asked.request.relieves) == (THERE, 0)
+
+
 def test_a_job_that_ends_well_after_all_needs_it_no_more() -> None:
     state = drained(RELIEF, found(NEXT))
     finished = (a_beat(doing="finished", step=3600.0, notice=True),)

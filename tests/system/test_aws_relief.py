@@ -61,3 +61,6 @@ def test_the_next_machine_comes_up_while_the_old_one_saves(tmp_path: Path) -> No
         text = world.output(run_id)
         assert text.index("saved") < text.index("leg 2 ends well")
         assert world.cloud.left() == []
+        # Restarted by whomever, they would have ended themselves.
+        again = sorted(tmp_path.glob("ec2/**/var/lib/cloud/scripts/per-boot/tradewind"))
+        assert [path.read_text() for path in again] == ["#!/bin/sh\nshutdown -h now\n"] * 2

@@ -3,6 +3,8 @@ Systems Manager that opens it, with or without a key of the user's own."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -49,7 +51,8 @@ def _aws(machine: Machine, key: str, words: Sequence[str]) -> list[str]:
     if not key:
         if not words:
             return session
-        told = "command=" + " ".join(words).replace('"', '\\"')
+        # As JSON: in the short form a comma would part it, and quotes would be lost.
+        told = json.dumps({"command": [shlex.join(words)]})
         return [
             *session,
             *("--document-name", "AWS-StartInteractiveCommand", "--parameters", told),
@@ -64,12 +67,10 @@ def _aws(machine: Machine, key: str, words: Sequence[str]) -> list[str]:
 
 def _local(machine: Machine, words: Sequence[str]) -> list[str]:
     """A shell in the folder of a machine that is this computer."""
-    import shlex
-
     from tradewind.ownfiles import home
 
     folder = home() / "local" / "machines" / machine.machine_id
-    inside = " ".join(map(shlex.quote, words)) if words else "exec ${SHELL:-sh}"
+    inside = shlex.join(words) if words else "exec ${SHELL:-sh}"
     return ["sh", "-c", f"cd {shlex.quote(str(folder))} && {inside}"]
 
 

@@ -16,6 +16,8 @@ from tradewind.runs.states import LEG, RUN, impossible, moved
 
 LASTING = ("no_quota", "not_allowed", "not_found")
 """Refusals for what will not change by itself."""
+_COUNTED_S = 300.0
+"""Providers count machines that have ended for some minutes more."""
 MOST_SIGHTS = 24
 """So many are remembered of each way: older ones say little."""
 ENDED_EARLY = "ended_early"
@@ -79,7 +81,7 @@ def _found(state: RunState, event: events.MachinesFound) -> None:
                 f"the journal has machine {machine.machine_id} of no leg that it asked for"
             )
         ended = machine.ended_s is not None
-        state.machines[machine.machine_id] = Rented(machine, ended, state.number)
+        state.machines[machine.machine_id] = _known(state, machine, ended)
     for leg in state.legs:
         if leg.state == "requested":
             _gather(state, leg, event.machines)
@@ -99,14 +101,29 @@ def _gather(state: RunState, leg: Leg, machines: Iterable[Machine]) -> None:
 
 def _refused(state: RunState, event: events.LaunchRefused) -> None:
     leg = _bought(state, event.leg)
-    _remember(state, leg, event.kind)
-    if event.kind == "no_capacity":
+    kind = event.kind
+    if kind == "no_quota" and _leaving(state, leg):
+        kind = "throttled"  # room is made for it: ask again, a little later
+    _remember(state, leg, kind)
+    if kind == "no_capacity":
         _sees(state, leg, False)
     if leg.unknown:
         state.doubts[leg.number] = state.number  # an earlier call may have bought it
-    _over(state, leg, event.kind)
-    if event.kind not in LASTING:
+    _over(state, leg, kind)
+    if kind not in LASTING:
         state.barren += 1  # what will not change by itself is not tried again, but something else
+
+
+def _leaving(state: RunState, leg: Leg) -> bool:
+    """Whether machines of the run's own are in the way: what is up, and what has ended and is still
+    counted for a while, fills a quota."""
+    here = leg.request.way
+    return any(
+        not rented.ended or state.at_s - rented.at_s < _COUNTED_S
+        for rented in state.machines.values()
+        for way in (state.requests[rented.machine.leg].way,)
+        if (way.provider, way.region) == (here.provider, here.region)
+    )
 
 
 def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
@@ -175,12 +192,12 @@ def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
     _rented(state, event.machine.machine_id)
     if event.machine.leg not in state.requests:
         raise BadFile(f"the journal ends machine {event.machine.machine_id} of no leg it knows")
-    state.machines[event.machine.machine_id] = Rented(event.machine, True, state.number)
+    state.machines[event.machine.machine_id] = _known(state, event.machine, True)
 
 
 def _back(state: RunState, event: events.MachineBack) -> None:
     machine = _rented(state, event.machine_id).machine
-    state.machines[event.machine_id] = Rented(machine, False, state.number)
+    state.machines[event.machine_id] = _known(state, machine, False)
 
 
 def _forecast(state: RunState, event: events.Forecast) -> None:
@@ -249,6 +266,10 @@ def _bought(state: RunState, number: int) -> Leg:
     """One whose purchase something is said of: the next one too."""
     relief = state.relief
     return relief if relief and relief.number == number else _leg(state, number)
+
+
+def _known(state: RunState, machine: Machine, ended: bool) -> Rented:
+    return Rented(machine, ended, state.number, state.at_s)
 
 
 def _rented(state: RunState, machine_id: str) -> Rented:

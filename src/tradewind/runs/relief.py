@@ -33,7 +33,7 @@ def relief(
     now: float,
     policy: Policy,
 ) -> list[Event]:
-    if not state.buys or leg.cause not in _CAUSES:
+    if not state.buys or leg.cause not in _CAUSES or _in_the_way(state, leg):
         return []
     way = leg.request.way
     # Until then it may still cost what its end, in money.exposed, does not count.
@@ -47,6 +47,14 @@ def relief(
         return []
     reason = f"{asked.reason}; they come up while leg {leg.number} saves"
     return [replace(asked, request=replace(asked.request, relieves=leg.number), reason=reason)]
+
+
+def _in_the_way(state: RunState, leg: Leg) -> bool:
+    """Whether one was refused for as long as this leg's machines are there: by a quota that has
+    room for one leg."""
+    return any(
+        refusal.kind == "throttled" and refusal.at > leg.at for refusal in state.refusals.values()
+    )
 
 
 def _stops_s(leg: Leg, seen: Seen) -> float:

@@ -39,6 +39,8 @@ class Rented(Struct, frozen=True):
     ended: bool
     at: int
     """The commit that last said something of it."""
+    at_s: float = 0.0
+    """When that was, by its writer's clock: for beliefs only."""
 
 
 class Refusal(Struct, frozen=True):

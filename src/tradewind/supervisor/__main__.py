@@ -10,12 +10,16 @@ import signal
 import sys
 from pathlib import Path
 
-from tradewind import store
-from tradewind.errors import TradewindError
+from tradewind import clock, store
+from tradewind.errors import NoAccess, TradewindError
+from tradewind.model.boot import Boot
+from tradewind.store.base import Store
 from tradewind.supervisor import notice
 from tradewind.supervisor.folder import MachineFolder, read_boot
 from tradewind.supervisor.runtime import Supervisor
 from tradewind.supervisor.watch import Watch
+
+_PATIENCE_S, _PAUSE_S = 60.0, 3.0
 
 
 def main(argv: list[str], *, speed: float = 1.0) -> int:
@@ -28,9 +32,7 @@ def main(argv: list[str], *, speed: float = 1.0) -> int:
         folder = MachineFolder(path.parent)
         folder.lock()
         watch = Watch(folder.up_since_s(boot), speed)
-        supervisor = Supervisor(
-            boot, store.open(boot.store_url), folder, watch, notice.source(boot.notice)
-        )
+        supervisor = Supervisor(boot, _opened(boot), folder, watch, notice.source(boot.notice))
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
@@ -38,6 +40,18 @@ def main(argv: list[str], *, speed: float = 1.0) -> int:
         signal.signal(each, lambda number, _: supervisor.end(f"signal {number} from outside"))
     supervisor.run()
     return 0
+
+
+def _opened(boot: Boot) -> Store:
+    """A machine that has just come up may not know yet who it is: a rented one is patient."""
+    until_s = clock.monotonic() + (_PATIENCE_S if notice.is_rented(boot.notice) else 0.0)
+    while True:
+        try:
+            return store.open(boot.store_url)
+        except NoAccess:
+            if clock.monotonic() >= until_s:
+                raise
+        clock.sleep(_PAUSE_S)
 
 
 if __name__ == "__main__":

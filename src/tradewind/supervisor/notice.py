@@ -31,13 +31,18 @@ class _Taken(Struct):
 
 
 def source(named: str) -> Notice:
-    if named == "aws":
+    if is_rented(named):
         from tradewind.supervisor.metadata import Ec2
 
         return Ec2()
     if named and "/" not in named:
         raise InvalidValue(f"nobody knows how {named!r} tells that it takes a machine")
     return _File(Path(named) if named else None)
+
+
+def is_rented(named: str) -> bool:
+    """Whether a provider's metadata service tells it: then the machine is one of a cloud."""
+    return named == "aws"
 
 
 class _File:

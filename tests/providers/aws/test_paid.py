@@ -27,9 +27,11 @@ def at(at_s: float, price: int) -> SpotPrice:
     return SpotPrice(instance_type="g5.xlarge", zone="use1-az1", price=Micros(price), at_s=at_s)
 
 
-def test_each_price_counts_for_as_long_as_it_held() -> None:
-    told = held(MACHINE, [at(5, 9), at(9_000, 3600), at(13_600, 7200), at(20_000, 1)])
+def test_each_hour_costs_what_the_price_was_when_it_began() -> None:
+    told = held(MACHINE, [at(5, 9), at(9_000, 3600), at(11_000, 1), at(13_600, 7200)])
     assert told == ((10_000, 3600), (13_600, 7200))
+    later = held(MACHINE, [at(9_000, 3600), at(13_601, 7200), at(20_000, 1)])
+    assert later == ((10_000, 3600),)  # its second hour had begun
     spot = way(market="spot", price=5000)
     assert charged(spot, replace(MACHINE, prices=told), 7200) == 3600 + 7200
     assert charged(spot, MACHINE, 7200) == 10_000  # nobody told: as it was bought

@@ -13,7 +13,7 @@ from tradewind.errors import MissingExtra, NoAccess
 
 _CONNECT_S, _READ_S = 5, 30
 _ATTEMPTS = 4
-"""Of each call, with pauses that grow. Those that buy have a token, and may be repeated too."""
+"""Of each call, with pauses that grow."""
 
 
 class Account:
@@ -37,7 +37,7 @@ class Account:
                 "there are no AWS credentials",
                 hint="`aws configure`, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
             )
-        self._clients: dict[tuple[str, str], Any] = {}
+        self._clients: dict[tuple[str, str, int], Any] = {}
         self._lock = threading.Lock()
         self._number = ""
 
@@ -46,24 +46,27 @@ class Account:
         """The user's own; "" if none is named."""
         return self._session.region_name or ""
 
-    def client(self, service: str, region: str) -> Any:
+    def client(self, service: str, region: str, attempts: int = _ATTEMPTS) -> Any:
+        """With a single attempt, what is answered is said of all that was sent: of several, only
+        the last is known."""
         from botocore.config import Config
 
+        key = (service, region, attempts)
         with self._lock:
-            if (service, region) not in self._clients:
-                self._clients[service, region] = self._session.client(
+            if key not in self._clients:
+                self._clients[key] = self._session.client(
                     service,
                     region_name=region,
                     config=Config(
                         connect_timeout=_CONNECT_S,
                         read_timeout=_READ_S,
-                        retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+                        retries={"mode": "standard", "total_max_attempts": attempts},
                         user_agent_extra="tradewind",
                         # Links in the old way are made by default still; most regions refuse them.
                         signature_version="s3v4" if service == "s3" else None,
                     ),
                 )
-            return self._clients[service, region]
+            return self._clients[key]
 
     def number(self) -> str:
         """The account's twelve digits."""

@@ -169,7 +169,8 @@ class AwsProvider:
         doing = f"launching {request.way.words}"
         try:
             with explained(doing):
-                answer = self._account.client("ec2", region).run_instances(**asked)
+                # Sent once: the controller asks again with the same token where nobody knows.
+                answer = self._account.client("ec2", region, 1).run_instances(**asked)
         except (OutcomeUnknown, Refused) as error:
             cause = error.__cause__
             if isinstance(cause, ClientError) and code_of(cause) == "IdempotentParameterMismatch":

@@ -33,6 +33,9 @@ TABLE = {
     "InsufficientCapacity": Row("no_capacity"),
     "InsufficientCapacityOnOutpost": Row("no_capacity"),
     "ReservationCapacityExceeded": Row("no_capacity"),
+    "UnfulfillableCapacity": Row("no_capacity"),
+    "InsufficientVolumeCapacity": Row("no_capacity"),
+    "InsufficientAddressCapacity": Row("no_capacity"),
     "SpotMaxPriceTooLow": Row("no_capacity"),
     "MaxSpotFleetRequestCountExceeded": Row("no_capacity"),
     "Unsupported": Row("not_found"),
@@ -85,7 +88,8 @@ TABLE = {
     "InvalidInstanceID.NotFound": Row("not_found"),
     "InvalidInstanceID.Malformed": Row("not_found"),
     "InvalidInstanceType": Row("not_found"),
-    "InvalidPlacementGroup.Unknown": Row("not_found"),
+    # One that was just made is not known everywhere yet.
+    "InvalidPlacementGroup.Unknown": Row("throttled"),
     "InvalidCapacityReservationId.NotFound": Row("not_found"),
     "ParameterNotFound": Row("not_found"),
     "NoSuchEntity": Row("not_found", _SETUP),
@@ -134,6 +138,8 @@ def of_code(doing: str, error: Any) -> TradewindError:
     if code == "InvalidParameterValue" and "IAM Instance Profile" in words:
         # EC2 does not know a new one for a minute.
         row = Row("throttled", _SETUP)
+    if code == "AuthFailure" and "image" in words.lower():
+        row = Row("not_found", "the image is not shared with this account")
     message = f"{doing}: {code}: {_short(words)}"
     if row.kind == "unknown":
         return OutcomeUnknown(message, hint=row.hint or None)

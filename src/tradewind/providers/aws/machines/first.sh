@@ -9,6 +9,13 @@ exec > >(tee -a "$home/first.log") 2>&1
 (sleep @STOP_S@; shutdown -h now) > /dev/null 2>&1 &
 export PATH=/opt/pytorch/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root
+# The metadata service is asked again where it does not answer at once: without it we are nobody.
+export AWS_METADATA_SERVICE_NUM_ATTEMPTS=10 AWS_METADATA_SERVICE_TIMEOUT=5
+# Should somebody restart the machine, this does not run again, and nobody would stop it.
+again=/var/lib/cloud/scripts/per-boot
+if [ -d "$again" ]; then
+  printf '#!/bin/sh\nshutdown -h now\n' > "$again/tradewind" && chmod 755 "$again/tradewind"
+fi
 @ENVIRONMENT@
 
 suits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' > /dev/null 2>&1; }

@@ -1,4 +1,5 @@
-"""What spot machines that have ended were charged at: their price changes while they live.
+"""What spot machines that have ended were charged at: their price changes while they live, by the
+hour ("the Spot price that's in effect at the beginning of each instance-hour", AWS, 2017-11-28).
 
 EC2 takes no money for one that it took itself within its first hour. What could not be asked for is
 asked again with the next listing; until then a machine cost what it was bought at.
@@ -18,7 +19,7 @@ from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import prices, zones
 from tradewind.providers.aws.machines.listing import machine_id
 
-_FREE_S = 3600
+_FREE_S = _HOUR_S = 3600
 _TAKEN = "Server.SpotInstanceTermination"
 
 
@@ -80,14 +81,15 @@ def _was_free(instance: Mapping[str, Any], machine: Machine) -> bool:
 
 
 def held(machine: Machine, history: Sequence[prices.SpotPrice]) -> tuple[tuple[int, int], ...]:
-    """From when on it cost how much: the price at its launch, and each change until its end. Empty:
-    nobody tells what it cost at its launch."""
-    before = [each for each in history if each.at_s <= machine.launched_s]
-    if not before:
-        return ()
-    changes = [
-        (int(each.at_s), int(each.price))
-        for each in history
-        if machine.launched_s < each.at_s < (machine.ended_s or 0)
-    ]
-    return ((machine.launched_s, int(before[-1].price)), *changes)
+    """From when on it cost how much: each hour of its own costs, by the second, what the price was
+    when that hour began. Empty: nobody tells what it cost at its launch."""
+    found: list[tuple[int, int]] = []
+    first, end = machine.launched_s, machine.ended_s or 0
+    for hour_s in range(first, max(end, first + 1), _HOUR_S):
+        before = [each for each in history if each.at_s <= hour_s]
+        if not before:
+            return ()
+        price = int(before[-1].price)
+        if not found or found[-1][1] != price:
+            found.append((hour_s, price))
+    return tuple(found)
