@@ -21,6 +21,7 @@ from tradewind.model.event import (
     Submitted,
 )
 from tradewind.model.timing import GRACE_S, LOST_S
+from tradewind.model.usage import Usage
 from tradewind.providers.base import LaunchMachines, OutcomeUnknown, Refused
 from tradewind.store.steps import Create, Delete
 
@@ -69,6 +70,26 @@ def test_a_run_from_its_submission_to_its_end() -> None:
     world.asked.clear()
     assert world.whole_pass(controller) == []
     assert world.asked == {"ListMachines": 1, "ListAfter": 1}
+
+
+def test_the_last_words_of_machines_are_recorded_when_a_run_is_closed() -> None:
+    """A machine goes on with its store after its end is told, and until it is off."""
+    world = World()
+    controller = world.controller()
+    world.submit(controller)
+    world.whole_pass(controller)
+    said = Usage(writes=10)
+    world.beat("m1", "finished", exit_code=0, usage=said)
+    world.wait(60)
+    world.whole_pass(controller)
+    assert world.types()[3:] == ["MachineUsed", "LegOver", "Ended"]
+    world.beat("m1", "finished", exit_code=0, beat=2, usage=said + said)
+    for _ in range(3):
+        world.wait(120)
+        world.whole_pass(controller)
+    assert world.types()[6:] == ["MachineEnded", "MachineUsed", "Closed"]
+    state = controller.memory.runs["run-1"].state
+    assert state.used == {"m1": said + said}
 
 
 def test_the_supervisor_is_told_from_where_to_read() -> None:

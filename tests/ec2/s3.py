@@ -58,9 +58,8 @@ class Books:
             caller = self.who(address)
             row = self.asked.setdefault(caller, Asked())
             self.log.append((caller, method, path, status))
-            if status >= 500 or b"<Code>NoSuchBucket<" in answer[:2000] or not bucket:
-                row.free += 1
-            elif method == "DELETE" or "delete" in query:
+            unknown = not bucket or b"<Code>NoSuchBucket<" in answer[:2000]
+            if status >= 500 or unknown or method == "DELETE" or "delete" in query:
                 row.free += 1
             elif method in ("PUT", "POST"):
                 row.writes += 1

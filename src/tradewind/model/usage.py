@@ -24,7 +24,9 @@ class Usage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
     bytes_out: int = 0
     """From the store."""
     byte_s: int = 0
-    """What was removed again: its bytes, times the seconds for which they were stored and paid."""
+    """Of what was removed again: its bytes, times the seconds for which they lay there."""
+    gone: int = 0
+    """Bytes that were removed or replaced: as older versions they stay for a while."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -33,6 +35,7 @@ class Usage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=Fa
             bytes_in=self.bytes_in + other.bytes_in,
             bytes_out=self.bytes_out + other.bytes_out,
             byte_s=self.byte_s + other.byte_s,
+            gone=self.gone + other.gone,
         )
 
 
@@ -53,10 +56,52 @@ class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For so long what was removed or replaced is still kept, and paid: older versions."""
 
 
+class Line(Struct, frozen=True, kw_only=True, gc=False):
+    """Of a bill: so much, at so much."""
+
+    what: str
+    moved: bool = False
+    """It is for traffic, and not for the store."""
+    amount: int
+    unit: str
+    """Requests, GB, GB-Months"""
+    each: int = 1
+    """So many of what is counted make up one unit."""
+    price: int
+    """Micro-dollars for `per` units."""
+    per: int = 1
+
+    @property
+    def micros(self) -> int:
+        """A fraction of one is paid whole."""
+        return -(-self.amount * self.price // (self.each * self.per))
+
+
+def lines(usage: Usage, rates: Rates) -> list[Line]:
+    """What it costs: a line for each thing that has a price of its own."""
+    byte_s = usage.byte_s + usage.gone * rates.kept_s
+    made = [
+        Line(what="PUT, COPY, POST and LIST requests", amount=usage.writes, unit="Requests",
+             price=rates.writes, per=_MILLION),
+        Line(what="GET and HEAD requests", amount=usage.reads, unit="Requests",
+             price=rates.reads, per=_MILLION),
+        Line(what="traffic to the store's region", moved=True, amount=usage.bytes_in, unit="GB",
+             each=GB, price=rates.gb_in),
+        Line(what="traffic from the store's region", moved=True, amount=usage.bytes_out,
+             unit="GB", each=GB, price=rates.gb_out),
+        Line(what="objects that were removed again", amount=byte_s, unit="GB-Months",
+             each=GB * MONTH_S, price=rates.gb_month),
+    ]  # fmt: skip
+    return [line for line in made if line.micros]
+
+
+def kept(byte_s: int, rates: Rates) -> Line:
+    return Line(
+        what="objects of the run", amount=byte_s, unit="GB-Months", each=GB * MONTH_S,
+        price=rates.gb_month,
+    )  # fmt: skip
+
+
 def cost(usage: Usage, rates: Rates) -> int:
-    """Micro-dollars, rounded up once, when all is added up."""
-    requests = usage.writes * rates.writes + usage.reads * rates.reads
-    moved = usage.bytes_in * rates.gb_in + usage.bytes_out * rates.gb_out
-    kept = usage.byte_s * rates.gb_month
-    whole = _MILLION * GB * MONTH_S
-    return -(-(requests * GB * MONTH_S + moved * _MILLION * MONTH_S + kept * _MILLION) // whole)
+    """Micro-dollars."""
+    return sum(line.micros for line in lines(usage, rates))

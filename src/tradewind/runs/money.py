@@ -20,6 +20,7 @@ from tradewind.model.timing import (
 )
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Rented, RunState
+from tradewind.runs.usage import paid
 
 _LIVING_ON_S = UNREACHABLE_S + 2 * BEAT_S + SHUTDOWN_S
 _SLOWEST = 0.99
@@ -119,7 +120,8 @@ def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: floa
 
 def _so_far(state: RunState, seen: Seen, rented: Rented) -> int:
     way = state.requests[rented.machine.leg].way
-    return charged(way, rented.machine, _up_s(state, seen, rented))
+    name = rented.machine.machine_id
+    return charged(way, rented.machine, _up_s(state, seen, rented)) + paid(state, seen, name)
 
 
 def _up_s(state: RunState, seen: Seen, rented: Rented) -> int:

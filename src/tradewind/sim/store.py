@@ -21,7 +21,7 @@ class SimStore:
         self,
         world: World,
         on_create: Callable[[str, bytes], None],
-        on_replace: Callable[[str], None],
+        on_replace: Callable[[str, bytes], None],
     ) -> None:
         self._world = world
         self._on_create, self._on_replace = on_create, on_replace
@@ -66,7 +66,7 @@ class SimStore:
         if step.key not in self.objects:
             insort(self._keys, step.key)
         self.objects[step.key] = step.data
-        self._on_replace(step.key)
+        self._on_replace(step.key, step.data)
 
     def _delete(self, step: Delete) -> None:
         if self.objects.pop(step.key, None) is not None:

@@ -24,8 +24,8 @@ from tradewind import clock
 from tradewind.model.usage import Usage
 
 VARIABLE = "TRADEWIND_USAGE"
-FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "byte_s")
-_RECORD = struct.Struct("<4Q2Q")  # byte_s has two: bytes times seconds may come to more than 2⁶⁴
+FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "gone", "byte_s")
+_RECORD = struct.Struct("<5Q2Q")  # byte_s has two: bytes times seconds may come to more than 2⁶⁴
 _LOW = (1 << 64) - 1
 _SUFFIX = ".used"
 _PAGE = 1000
@@ -56,10 +56,12 @@ class Meter:
         bytes_in: int = 0,
         bytes_out: int = 0,
         byte_s: int = 0,
+        gone: int = 0,
     ) -> None:
         more = Usage(
-            writes=writes, reads=reads, bytes_in=bytes_in, bytes_out=bytes_out, byte_s=byte_s
-        )
+            writes=writes, reads=reads, bytes_in=bytes_in, bytes_out=bytes_out, byte_s=byte_s,
+            gone=gone,
+        )  # fmt: skip
         with self._lock:
             self._total += more
             with suppress(OSError):
@@ -144,7 +146,7 @@ def is_charged(error: Exception) -> bool:
 
 def packed(usage: Usage) -> bytes:
     return _RECORD.pack(
-        *(getattr(usage, name) for name in FIELDS[:4]), usage.byte_s & _LOW, usage.byte_s >> 64
+        *(getattr(usage, name) for name in FIELDS[:5]), usage.byte_s & _LOW, usage.byte_s >> 64
     )
 
 

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
 
 from tradewind import store
 from tradewind.errors import TradewindError
+from tradewind.store import meter
 from tradewind.supervisor import notice
 from tradewind.supervisor.folder import MachineFolder, read_boot
 from tradewind.supervisor.runtime import Supervisor
@@ -27,6 +29,7 @@ def main(argv: list[str], *, speed: float = 1.0) -> int:
         boot = read_boot(path)
         folder = MachineFolder(path.parent)
         folder.lock()
+        os.environ[meter.VARIABLE] = str(folder.used)
         watch = Watch(folder.up_since_s(boot), speed)
         supervisor = Supervisor(
             boot, store.open(boot.store_url), folder, watch, notice.source(boot.notice)

@@ -1,0 +1,40 @@
+"""What machines asked of the store: what is recorded of it, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradewind.model.event import MachineUsed
+from tradewind.model.run import Heartbeat
+from tradewind.model.usage import Usage, cost
+from tradewind.runs.seen import Seen
+from tradewind.runs.state import RunState
+
+
+def used(state: RunState, beats: Mapping[str, Heartbeat]) -> list[MachineUsed]:
+    """What these heartbeats say and the journal does not. They are told cumulatively, so it is
+    enough to record the last of each machine: when its leg is over, and once more when the run is
+    closed, since a machine has its last words after that."""
+    return [
+        MachineUsed(machine_id=name, leg=state.machines[name].machine.leg, usage=beat.usage)
+        for name, beat in beats.items()
+        if name in state.machines and beat.usage is not None and beat.usage != state.used.get(name)
+    ]
+
+
+def doubtful(state: RunState) -> list[str]:
+    """The machines that may have said something since it was recorded: those of this life."""
+    return [
+        name for name, rented in state.machines.items() if rented.machine.leg >= state.first_leg
+    ]
+
+
+def paid(state: RunState, seen: Seen, machine_id: str) -> int:
+    """Micro-dollars for what a machine has asked of the store by now, as far as that is known."""
+    rates = state.requests[state.machines[machine_id].machine.leg].way.rates
+    if rates is None:
+        return 0
+    usage = state.used.get(machine_id, Usage())
+    if machine_id in seen.beats:  # it is newer, if there is one
+        usage = seen.beats[machine_id][0].usage or usage
+    return cost(usage, rates)
