@@ -85,7 +85,7 @@ def reason_of(said: Event | Action) -> str:
     """These are not decided: they are what somebody else said or did."""
     if isinstance(said, Submitted | Progress | MachineUsed | Stored):
         return "seen"
-    return said.reason
+    return said.reason  # type: ignore[union-attr]
 
 
 def events(
