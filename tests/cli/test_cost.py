@@ -218,6 +218,17 @@ def test_samples_cost_what_they_always_did(cli: Cli) -> None:
             assert machines * 10**6 == FOLDED[name][3]
 
 
+def test_what_the_store_costs_is_said(cli: Cli) -> None:
+    opened = store.open()
+    for commit in sample("metered"):
+        key = f"runs/metered/journal/{commit.number:020d}.json"
+        assert opened.create(key, journal.encoded(commit))
+    told = " ".join(cli("cost").out.split())
+    assert "$2.9740 of it is for the store: requests, traffic between regions" in told
+    assert "Left in the store when runs were closed: 98GB, $2.24 a month" in told
+    assert "kept, leg 1 of metered" in cli("cost", "--by", "machine").out
+
+
 def test_focus(cli: Cli, put: Put, tmp_path: Path) -> None:
     three(put)
     path = tmp_path / "focus.csv"

@@ -89,3 +89,11 @@ def test_rows_of_focus() -> None:
     assert asked["ListUnitPrice"] == "0.0000004"
     assert rows["objects of the run"]["PricingUnit"] == "GB-Months"
     assert {rows[name]["PricingCategory"] for name in rows} == {"Dynamic", "Standard"}
+
+
+def test_what_is_left_costs_by_the_month_and_not_in_the_run() -> None:
+    made = run_cost("run-1", NOON_S, (METERED, HOUR_S))
+    assert (made.kept, made.kept_month) == (10**9, 21_421)
+    assert report([made]).total.kept_month == 21_421
+    assert run_cost("run-1", NOON_S, (SPOT, HOUR_S)).kept == 0
+    assert run_cost("run-1", NOON_S, (METERED, None), outcome="").kept_month == 0

@@ -17,7 +17,6 @@ from tradewind.model.event import (
     LegDraining,
     LegRequested,
     MachinesFound,
-    MachineUsed,
 )
 from tradewind.providers.base import LaunchMachines
 from tradewind.runs.seen import Month
@@ -151,6 +150,6 @@ class NeverCallsItIdle(Controller):
 class HearsNoLastWords(Controller):
     """Believes of a machine's use of the store what it said when its leg was over."""
 
-    def _last_words(self, memory: RunMemory) -> Steps[list[MachineUsed]]:
+    def _last_words(self, memory: RunMemory) -> Steps[list[Event]]:
         yield from ()
         return []

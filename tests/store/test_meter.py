@@ -16,6 +16,7 @@ import pytest
 from tests.ec2.s3 import Books, booked
 from tests.store import servers
 from tests.store.flaky import flaky
+from tradewind import clock
 from tradewind.errors import NotFound, SourceFailed
 from tradewind.model.usage import Usage
 from tradewind.store import meter
@@ -129,6 +130,44 @@ def test_listings(metered: Metered, keys: int) -> None:
     store.list_after("many/", "many/00999")
     store.folders("")
     store.folders("many/")
+    metered.agree()
+
+
+def test_what_was_stored_for_a_while(metered: Metered, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By whoever removes it, if it wrote it or has seen it listed."""
+    store, began = metered.store, clock.epoch()
+    later = [0.0]
+    monkeypatch.setattr(clock, "epoch", lambda: began + later[0])
+    store.replace("a", b"x" * 1000)
+    later[0] = 60.0
+    store.replace("a", b"x" * 500)
+    assert (store.meter.total.gone, store.meter.total.byte_s) == (1000, 60_000)
+    later[0] = 100.0
+    store.delete("a")
+    store.delete("a")
+    assert (store.meter.total.gone, store.meter.total.byte_s) == (1500, 80_000)
+    store.create("b", b"x" * 100)
+    store.delete("b")  # of which nobody has heard since
+    assert store.meter.total.gone == 1500
+    store.create("c", b"x" * 100)
+    store.list_after("")
+    later[0] = 1_000.0
+    store.delete("c")
+    assert store.meter.total.gone == 1600
+    # Since S3 has it, by its own clock: in whole seconds.
+    assert 80_000 + 85_000 <= store.meter.total.byte_s <= 80_000 + 101_000
+    metered.agree()
+
+
+def test_what_lies_there(metered: Metered) -> None:
+    store = metered.store
+    store.replace("runs/1/a", b"12345")
+    store.create("runs/1/b/c", b"12")
+    store.create("runs/2/a", b"1234567")
+    found = store.weigh("runs/1/")
+    assert sorted(size for size, _ in found) == [2, 5]
+    assert all(abs(at - clock.epoch()) < 60 for _, at in found)
+    assert store.weigh("runs/9/") == []
     metered.agree()
 
 

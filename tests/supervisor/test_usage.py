@@ -25,6 +25,7 @@ from tradewind.model.usage import Usage
 from tradewind.store.memory import MemoryStore
 from tradewind.store.objects import ObjectStore
 from tradewind.store.steps import performer
+from tradewind.supervisor import keeper
 from tradewind.supervisor.beat import tell
 
 RUN, HEART = "run-1", places.heartbeat("run-1", "m1")
@@ -93,6 +94,37 @@ def test_a_machine_that_ends_in_order_has_told_all(tmp_path: Path) -> None:
     counted = (told.writes, told.reads, told.bytes_in, told.bytes_out)
     assert counted == (row.writes, row.reads, row.bytes_in, row.bytes_out)
     assert told.bytes_in > 3 * 15 << 20  # the job was begun twice
+
+
+def test_a_machine_that_is_taken_loses_what_came_after_its_last_words(tmp_path: Path) -> None:
+    """And no more than that: what it asked for after the report before it."""
+    books = Books()
+    (tmp_path / "s3").mkdir()
+    busy = 'while True: opened.replace("beat", b"1")'
+    with (
+        servers.s3(tmp_path / "s3") as env,
+        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
+    ):
+        ours = ObjectStore("s3://runs/team", env=env)
+        _submit(ours, f"exec {sys.executable} -c '{JOB}{busy}' lives")
+        (home := tmp_path / "m1").mkdir()
+        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        machine = subprocess.Popen(command, env=there)
+        try:
+            eventually(lambda: (beat := _beat(ours)) and beat.beat > 4 and _read(ours, "beat"))
+        finally:
+            machine.kill()  # and with it goes its job
+            machine.wait()
+        eventually(lambda: not keeper.find(f"l-1-{os.getpid()}/m1/command"))
+        last = _beat(ours)
+    assert last is not None
+    assert last.usage is not None
+    (row,) = books.asked.values()
+    reports = [n for n, (_, method, path, _) in enumerate(books.log) if path.endswith(HEART)]
+    since = [method for _, method, _, _ in books.log[reports[-2] :]]
+    assert 0 < row.writes - last.usage.writes <= sum(each == "PUT" for each in since)
+    assert 0 <= row.reads - last.usage.reads <= sum(each == "GET" for each in since)
 
 
 def _submit(store: ObjectStore, command: str) -> None:

@@ -14,7 +14,7 @@ from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.errors import BadFile, InvalidValue, TradewindError
-from tradewind.units import format_money, usd
+from tradewind.units import format_bytes, format_money, usd
 
 if TYPE_CHECKING:
     from tradewind.ledger.budgets import Standing
@@ -220,6 +220,11 @@ def _notes(made: Report) -> None:
         parts.append(
             f"{format_money(total.store, digits=4)} of it is for the store: requests, traffic"
             " between regions, and what lay there."
+        )
+    if total.kept_month:
+        parts.append(
+            f"Left in the store when runs were closed: {format_bytes(total.kept)},"
+            f" {format_money(total.kept_month, digits=2)} a month until it is removed."
         )
     if total.estimated:
         parts.append(

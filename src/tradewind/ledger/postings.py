@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tradewind.errors import BadFile
-from tradewind.model.bill import bill, charged, paid_s
+from tradewind.model.bill import charged, paid_s
 from tradewind.model.event import (
     Ended,
     Event,
@@ -33,7 +34,7 @@ from tradewind.model.event import (
     Submitted,
 )
 from tradewind.model.run import Machine, Request, Spec, Way
-from tradewind.model.usage import Line, Usage, kept, lines
+from tradewind.model.usage import MONTH_S, Line, Usage, kept, lines
 
 MACHINE, TRANSFER, STORE = "machine", "transfer", "store"
 _LAST_S = 250_000_000_000
@@ -86,6 +87,10 @@ class RunCost(Struct, frozen=True, kw_only=True):
     outcome: str
     """Empty while it goes on."""
     postings: tuple[Posting, ...]
+    kept: int = 0
+    """Bytes that lay in the store when it was closed."""
+    kept_month: int = 0
+    """Micro-dollars a month for them, until they are removed."""
 
     @property
     def micros(self) -> int:
@@ -161,7 +166,8 @@ class _Found:
         seconds = None if end is None else end - machine.launched_s
 
         def cost(price: int) -> int:
-            return 0 if seconds is None else bill(price, seconds, facts)
+            usual = replace(way, price=price)
+            return 0 if seconds is None else charged(usual, replace(machine, prices=()), seconds)
 
         usual = self._on_demand(way)
         stop_s = machine.launched_s + request.hard_stop_s + 2 * facts.billing_lead_s
@@ -216,6 +222,14 @@ class _Found:
                 span = (min(begun), max(*begun, *ended))
                 return [self._line(kept(event.byte_s, rates), "", leg, span, estimated=True)]
         return []
+
+    def left(self) -> tuple[int, int]:
+        """Bytes that the run has left in the store, and what they cost a month."""
+        for leg, event in self.stored[-1:]:
+            rates = self.requests[leg].way.rates if leg in self.requests else None
+            if rates is not None:
+                return event.bytes, kept(event.bytes * MONTH_S, rates).micros
+        return 0, 0
 
     def _line(
         self, line: Line, name: str, leg: int, span: tuple[int, int], *, estimated: bool = False
@@ -302,7 +316,11 @@ def cost_of(
                 f"the journal says that {posting.machine_id or 'data'} of leg {posting.leg} was"
                 f" billed from second {posting.from_s} to {posting.to_s} since 1970: that cannot be"
             )
-    return RunCost(run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted)
+    left, month = found.left()
+    return RunCost(
+        run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted, kept=left,
+        kept_month=month,
+    )  # fmt: skip
 
 
 def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:

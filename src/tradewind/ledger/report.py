@@ -64,6 +64,10 @@ class Line(Struct, frozen=True, kw_only=True):
     """So much of it no provider has told."""
     store: int = 0
     """So much of it is for the store: requests, traffic, and what lay there."""
+    kept: int = 0
+    """Bytes that its runs have left there when they were closed."""
+    kept_month: int = 0
+    """And what they cost a month."""
     open: int = 0
     """Machines that still live: the cost is so far."""
     predicted: int | None = None
@@ -171,6 +175,8 @@ def _line(what: str, group: _Group, predictable: set[str], of_one_run: bool) -> 
         micros=sum(posting.micros for posting in posts),
         estimated=sum(posting.micros for posting in posts if posting.estimated),
         store=sum(posting.micros for posting in posts if posting.kind == STORE),
+        kept=sum(run.kept for run in group.runs.values()),
+        kept_month=sum(run.kept_month for run in group.runs.values()),
         open=sum(machines.values()),
         predicted=sum(cost for _, cost in forecast) if forecast else None,
         over_predicted=sum(over) if over else None,

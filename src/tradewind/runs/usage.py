@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from tradewind.model.event import MachineUsed
+from tradewind.model.event import MachineUsed, Stored
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage, cost
 from tradewind.runs.seen import Seen
@@ -27,6 +27,14 @@ def doubtful(state: RunState) -> list[str]:
     return [
         name for name, rented in state.machines.items() if rented.machine.leg >= state.first_leg
     ]
+
+
+def weighed(lies: Sequence[tuple[int, float]], now: float) -> Stored:
+    """Sizes, and since when each has lain there."""
+    return Stored(
+        bytes=sum(size for size, _ in lies),
+        byte_s=sum(int(size * max(now - since_s, 0.0)) for size, since_s in lies),
+    )
 
 
 def paid(state: RunState, seen: Seen, machine_id: str) -> int:

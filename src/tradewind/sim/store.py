@@ -10,7 +10,7 @@ from typing import Any
 
 from tradewind.errors import NotFound, SourceFailed
 from tradewind.sim.world import World
-from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace
+from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace, Weigh
 
 
 class SimStore:
@@ -32,6 +32,7 @@ class SimStore:
             Find: lambda step: self.objects.get(step.key),
             GetMany: lambda step: [self._get(Get(key)) for key in step.keys],
             ListAfter: self._list_after,
+            Weigh: self._weigh,
             Create: self._create,
             Replace: self._replace,
             Delete: self._delete,
@@ -53,6 +54,10 @@ class SimStore:
         while last < len(keys) and keys[last].startswith(prefix):
             last += 1
         return keys[first:last]
+
+    def _weigh(self, step: Weigh) -> list[tuple[int, float]]:
+        since = float(self._world.now)  # nobody asks here for how long it lay
+        return [(len(self.objects[key]), since) for key in self._list_after(ListAfter(step.prefix))]
 
     def _create(self, step: Create) -> bool:
         if step.key in self.objects:

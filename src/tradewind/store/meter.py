@@ -16,9 +16,10 @@ import os
 import re
 import struct
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tradewind import clock
 from tradewind.model.usage import Usage
@@ -28,6 +29,8 @@ FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "gone", "byte_s")
 _RECORD = struct.Struct("<5Q2Q")  # byte_s has two: bytes times seconds may come to more than 2⁶⁴
 _LOW = (1 << 64) - 1
 _SUFFIX = ".used"
+_MOST = 20_000
+"""Objects whose weight is remembered."""
 _PAGE = 1000
 """Keys of a listing in one answer."""
 _REFUSED = re.compile(r"\bstatus (?:code: )?4\d\d\b")
@@ -42,6 +45,7 @@ class Meter:
         self.bucket, self._folder = bucket, folder
         self._lock = threading.Lock()
         self._total = Usage()
+        self._weights: dict[str, tuple[int, float]] = {}  # path → bytes, since when
         self._handle: int | None = None
 
     @property
@@ -83,6 +87,31 @@ class Meter:
         with self.refused(writes=1, bytes_in=size if requests == 1 else 0):
             yield
         self.add(writes=requests, bytes_in=size)
+
+    def saw(self, page: Iterable[Mapping[str, Any]]) -> None:
+        """Of a listing: should something of it be removed, it is known what that weighs."""
+        with self._lock:
+            for item in page:
+                self._weights[item["path"]] = (item["size"], item["last_modified"].timestamp())
+            self._forget()
+
+    def replaced(self, path: str, size: int) -> None:
+        """The one before it, if we know of one, stays for a while as an older version."""
+        self.removed(path)
+        with self._lock:
+            self._weights[path] = (size, clock.epoch())
+            self._forget()
+
+    def removed(self, path: str) -> None:
+        """What nobody here has written or seen listed is not known, and not counted."""
+        with self._lock:
+            size, since_s = self._weights.pop(path, (0, 0.0))
+        if size:
+            self.add(byte_s=int(size * max(clock.epoch() - since_s, 0.0)), gone=size)
+
+    def _forget(self) -> None:
+        while len(self._weights) > _MOST:
+            del self._weights[next(iter(self._weights))]
 
     def listed(self, keys: int) -> None:
         self.add(writes=max(1, -(-keys // _PAGE)))

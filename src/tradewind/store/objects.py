@@ -100,8 +100,22 @@ class ObjectStore:
             start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
             for page in obstore.list(self._handle, below or None, offset=start or None):
                 found += [item["path"].removeprefix(self._prefix) for item in page]
+                self.meter.saw(page)
         self.meter.listed(len(found))
         return sorted(key for key in found if key > after and key.startswith(prefix))
+
+    def weigh(self, prefix: str) -> list[tuple[int, float]]:
+        import obstore
+
+        below = self._prefix + check_prefix(prefix)
+        with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
+            found = [
+                (item["size"], item["last_modified"].timestamp())
+                for page in obstore.list(self._handle, below or None)
+                for item in page
+            ]
+        self.meter.listed(len(found))
+        return found
 
     def folders(self, prefix: str) -> list[str]:
         import obstore
@@ -157,6 +171,7 @@ class ObjectStore:
         path = self._path(key)
         with self._troubles(key), self.meter.writing(len(data)):
             obstore.put(self._handle, path, data, use_multipart=False)
+        self.meter.replaced(path, len(data))
 
     def delete(self, key: str) -> None:
         import obstore
@@ -166,6 +181,7 @@ class ObjectStore:
         with self._troubles(key):
             try:
                 obstore.delete(self._handle, path)
+                self.meter.removed(path)
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if _is_bucket(error):
                     raise
@@ -185,6 +201,7 @@ class ObjectStore:
         many = 1 if parts < 2 else parts + 2
         with stream, self._troubles(key), self.meter.writing(size, many):
             obstore.put(self._handle, target, stream, **how)
+        self.meter.replaced(target, size)
 
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
@@ -215,6 +232,7 @@ class ObjectStore:
         try:
             with self._troubles(key):
                 obstore.put(self._handle, target, watched(), **how)
+            self.meter.replaced(target, size)
         except Exception:
             if errors:  # not the store's
                 raise errors[0] from None
