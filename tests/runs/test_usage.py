@@ -21,8 +21,8 @@ from tests.runs.builders import (
 from tradewind.model.event import LegOver, MachineEnded, MachineUsed
 from tradewind.model.usage import Usage
 from tradewind.runs import decide
-from tradewind.runs.money import spent
-from tradewind.runs.usage import doubtful, used
+from tradewind.runs.money import hard_stop_s, spent
+from tradewind.runs.usage import doubtful, hourly, used
 
 METERED = replace(WAY, rates=RATES, nodes=2)
 SAID = Usage(writes=1000)
@@ -83,3 +83,13 @@ def test_the_prices_that_a_provider_tells_are_recorded() -> None:
     without = replace(event, machine=replace(event.machine, prices=()))
     (later, *_) = decide(running(without), a_seen(listed), (WAY,), 0.0)
     assert later.event == event  # type: ignore[union-attr]
+
+
+def test_a_budget_leaves_room_for_what_supervisors_ask() -> None:
+    """6,000 requests an hour of each kind, for each of two machines: 32,400 micro-dollars."""
+    free, metered = replace(WAY, nodes=2), METERED
+    assert hourly(free) == 0
+    assert hourly(metered) == 32_400
+    left = 7_264_800
+    assert hard_stop_s(free, left, None, 10**6) == int(0.99 * 3632) - 120
+    assert hard_stop_s(metered, left, None, 10**6) == int(0.99 * 3600) - 120

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tradewind.model.event import MachineUsed, Stored
-from tradewind.model.run import Heartbeat
+from tradewind.model.run import Heartbeat, Way
+from tradewind.model.timing import EACH_S
 from tradewind.model.usage import Usage, cost
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import RunState
+
+
+_ASKED_HOUR = 2 * (2 * 3600 // EACH_S + 1200 + 360)
 
 
 def used(state: RunState, beats: Mapping[str, Heartbeat]) -> list[MachineUsed]:
@@ -35,6 +39,15 @@ def weighed(lies: Sequence[tuple[int, float]], now: float) -> Stored:
         bytes=sum(size for size, _ in lies),
         byte_s=sum(int(size * max(now - since_s, 0.0)) for size, since_s in lies),
     )
+
+
+def hourly(way: Way) -> int:
+    """Micro-dollars that a machine's supervisor may ask of the store in an hour: a report and a
+    look at its orders every five seconds, its job's output and figures, and as much again. What
+    the job asks itself, its checkpoints among it, nobody knows before."""
+    if way.rates is None:
+        return 0
+    return cost(Usage(writes=_ASKED_HOUR, reads=_ASKED_HOUR), way.rates)
 
 
 def paid(state: RunState, seen: Seen, machine_id: str) -> int:
