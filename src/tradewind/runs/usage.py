@@ -11,7 +11,6 @@ from tradewind.model.usage import Usage, cost
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import RunState
 
-
 _ASKED_HOUR = 2 * (2 * 3600 // EACH_S + 1200 + 360)
 
 
