@@ -16,6 +16,7 @@ from tradewind import store as stores
 from tradewind.api import fleet, rented, submit
 from tradewind.model import places
 from tradewind.providers.aws.footprint import KEY
+from tradewind.providers.aws.machines import storage
 from tradewind.providers.aws.provider import FACTS
 from tradewind.store.base import Store
 
@@ -89,6 +90,8 @@ def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: P
     assert {way.market for way in spec.ways} == {"spot", "on_demand"}
     assert all(way.facts == FACTS and way.disk_gb >= 150 for way in spec.ways)
     assert all(0 < way.disk_price < way.price for way in spec.ways)
+    assert all(way.address_price == 5_000 for way in spec.ways)
+    assert all(way.rates == storage.rates("us-east-1", "us-east-1") for way in spec.ways)
     assert set(fleet.providers(store)) == {"local", "aws"}
 
 

@@ -211,8 +211,22 @@ def test_samples_cost_what_they_always_did(cli: Cli) -> None:
     assert set(found) == set(SAMPLES) - {"abandoned"}
     for name, line in found.items():
         machines = Decimal(str(line["cost_usd"])) - Decimal(str(line["estimated_usd"]))
+        if name == "metered":
+            assert line["store_usd"] == 2.97404  # of it 0.002589 are estimated
+            machines -= Decimal("2.971451")
         if not any(b'estimated":true' in journal.encoded(commit) for commit in sample(name)):
             assert machines * 10**6 == FOLDED[name][3]
+
+
+def test_what_the_store_costs_is_said(cli: Cli) -> None:
+    opened = store.open()
+    for commit in sample("metered"):
+        key = f"runs/metered/journal/{commit.number:020d}.json"
+        assert opened.create(key, journal.encoded(commit))
+    told = " ".join(cli("cost").out.split())
+    assert "$2.9740 of it is for the store: requests, traffic between regions" in told
+    assert "Left in the store when runs were closed: 98GB, $2.24 a month" in told
+    assert "kept, leg 1 of metered" in cli("cost", "--by", "machine").out
 
 
 def test_focus(cli: Cli, put: Put, tmp_path: Path) -> None:

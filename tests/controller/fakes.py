@@ -80,8 +80,8 @@ class FakeProvider:
 
 
 class World:
-    def __init__(self) -> None:
-        self.store = MemoryStore()
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        self.store = store or MemoryStore()
         self.cloud = FakeProvider()
         self.passed_s = 0.0
         self.asked: Counter[str] = Counter()

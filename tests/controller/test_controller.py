@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.controller.fakes import World
-from tests.runs.builders import SPEC, WAY, a_machine, with_tokens
+from tests.runs.builders import NOW, SPEC, WAY, a_machine, with_tokens
 from tradewind import journal
 from tradewind.errors import BadFile, InvalidValue, SourceFailed
 from tradewind.model import places
@@ -18,10 +18,13 @@ from tradewind.model.event import (
     LaunchUnknown,
     LegOver,
     MachinesFound,
+    Stored,
     Submitted,
 )
 from tradewind.model.timing import GRACE_S, LOST_S
+from tradewind.model.usage import Rates, Usage
 from tradewind.providers.base import LaunchMachines, OutcomeUnknown, Refused
+from tradewind.store.memory import MemoryStore
 from tradewind.store.steps import Create, Delete
 
 TOKENS = replace(SPEC, ways=(with_tokens(),))
@@ -69,6 +72,52 @@ def test_a_run_from_its_submission_to_its_end() -> None:
     world.asked.clear()
     assert world.whole_pass(controller) == []
     assert world.asked == {"ListMachines": 1, "ListAfter": 1}
+
+
+def test_the_last_words_of_machines_are_recorded_when_a_run_is_closed() -> None:
+    """A machine goes on with its store after its end is told, and until it is off."""
+    world = World()
+    controller = world.controller()
+    world.submit(controller)
+    world.whole_pass(controller)
+    said = Usage(writes=10)
+    world.beat("m1", "finished", exit_code=0, usage=said)
+    world.wait(60)
+    world.whole_pass(controller)
+    assert world.types()[3:] == ["MachineUsed", "LegOver", "Ended"]
+    world.beat("m1", "finished", exit_code=0, beat=2, usage=said + said)
+    for _ in range(3):
+        world.wait(120)
+        world.whole_pass(controller)
+    assert world.types()[6:] == ["MachineEnded", "MachineUsed", "Closed"]
+    state = controller.memory.runs["run-1"].state
+    assert state.used == {"m1": said + said}
+
+
+def test_what_a_run_has_left_in_the_store_is_weighed_when_it_is_closed() -> None:
+    """Where that has a price, and the store tells it."""
+
+    class Scales(MemoryStore):
+        def weigh(self, prefix: str) -> list[tuple[int, float]]:
+            assert prefix == "runs/run-1/"
+            now = NOW + world.passed_s
+            return [(1000, now - 50), (10, now - 1), (5, now + 9)]
+
+    for store, rates, weighed in (
+        (Scales(), Rates(gb_month=23_000), [Stored(bytes=1015, byte_s=50_010)]),
+        (MemoryStore(), Rates(gb_month=23_000), []),
+        (Scales(), None, []),
+    ):
+        world = World(store)
+        controller = world.controller()
+        world.submit(controller, spec=replace(SPEC, ways=(replace(WAY, rates=rates),)))
+        world.whole_pass(controller)
+        world.beat("m1", "finished", exit_code=0)
+        for _ in range(4):
+            world.wait(120)
+            world.whole_pass(controller)
+        assert world.types()[-1] == "Closed"
+        assert [event for event in world.events() if isinstance(event, Stored)] == weighed
 
 
 def test_the_supervisor_is_told_from_where_to_read() -> None:

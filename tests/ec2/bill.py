@@ -5,8 +5,12 @@ A machine costs from its launch to its end, by the second and for 60 seconds at 
 machine, in each of its own hours, at the price at which that began. Volumes cost by the second from
 birth to death.
 
+A public address costs from launch to end, as its machine does. What the door before S3 has counted
+(s3.py) costs by the request, and by the gigabyte where the machine is in another region than the
+bucket. Figures of S3 are told as counted: `s3` has a row for each machine, "" for all others.
+
 Known lies: AWS does not charge a spot machine that it takes within its first hour; such a row says
-`waived` and is charged here all the same. Nothing but machines and volumes costs anything.
+`waived` and is charged here all the same.
 """
 
 from __future__ import annotations
@@ -36,9 +40,16 @@ def bill(world: World) -> dict[str, Any]:
         for each in world.things.values()
         if each.sort == "volume" and each.machine
     ]
+    asked = world.s3.rows() if world.s3 else {}
+    for caller, row in asked.items():
+        region = world.machines[caller].region if caller else world.market.bucket_region
+        row["usd"] = world.market.s3_usd(row, region)
     return {
         "machines": machines,
         "volumes": volumes,
+        "s3": asked,
+        "s3_usd": sum(row["usd"] for row in asked.values()),
+        "address_usd": sum(each["address_usd"] for each in machines),
         "usd": sum(each["usd"] for each in machines),
         "ebs_usd": sum(each["usd"] for each in volumes),
         "left": left(world),
@@ -79,6 +90,8 @@ def _machine(world: World, machine: Machine, now: float) -> dict[str, Any]:
         "ended_by": machine.ended_by,
         "seconds": seconds,
         "usd": usd,
+        "public": machine.public,
+        "address_usd": seconds * world.market.address_usd_hour / 3600 if machine.public else 0.0,
         "waived": machine.ended_by == "spot" and end - machine.launched < 3600,
     }
 

@@ -107,6 +107,11 @@ class Control:
         """What listens on 127.0.0.1:port becomes reachable for bodies; the URL of it."""
         return str(self._do("expose", port=port))
 
+    def s3(self, port: int) -> str:
+        """A door before the S3 server at 127.0.0.1:port: bodies reach it, and `bill` tells what
+        each of them has asked there. Its URL."""
+        return str(self._do("s3", port=port))
+
     # -- what happens ------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:

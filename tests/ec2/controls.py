@@ -9,6 +9,7 @@ from typing import Any
 from tests.ec2.bill import bill
 from tests.ec2.dials import STATUS, Fault
 from tests.ec2.images import Images
+from tests.ec2.s3 import Books, serve
 from tests.ec2.world import NOTICE_S, Machine, World
 
 
@@ -101,6 +102,13 @@ class Controls:
 
     def expose(self, port: int) -> str:
         return self._world.bodies.expose(port)
+
+    def s3(self, port: int) -> str:
+        """A door before the S3 server at 127.0.0.1:port, which keeps AWS's books; its URL."""
+        world = self._world
+        world.s3 = Books(who=world.at_address, now=world.now)
+        door = serve(world.s3, port, world.bodies.host)
+        return f"http://{world.bodies.host}:{door.server_address[1]}"
 
     # -- what happens ------------------------------------------------------------------------------
 

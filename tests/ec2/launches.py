@@ -207,6 +207,7 @@ def _made(
         launched=float(int(now)),
         listed_from=now + world.dials.lag_s,
         told=instance,
+        public=any(card.public_ip_auto_assign for card in instance.nics.values()),
     )
     machine.address = world.bodies.address(machine) or ""
     if machine.address:

@@ -21,9 +21,19 @@ class Market:
         self._on_demand: dict[tuple[str, str], float] = {}
         self._spot: dict[tuple[str, str], list[tuple[float, float]]] = {}
         self.ebs_usd_gb_month = 0.08
+        self.address_usd_hour = 0.005
+        self.bucket_region = "us-east-1"
+        self.s3_usd_write, self.s3_usd_read = 0.005 / 1000, 0.0004 / 1000
+        self.moved_usd_gb = 0.02
+        """Between two regions, in either direction."""
         self.available: dict[str, int] = {}
         """By zone, as its trace tells at this moment."""
         self.scores: dict[str, int] = {}
+
+    def s3_usd(self, row: dict[str, int], region: str) -> float:
+        moved = row["bytes_in"] + row["bytes_out"] if region != self.bucket_region else 0
+        usd = row["writes"] * self.s3_usd_write + row["reads"] * self.s3_usd_read
+        return usd + moved / 2**30 * self.moved_usd_gb
 
     # -- prices ------------------------------------------------------------------------------------
 

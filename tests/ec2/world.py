@@ -15,6 +15,7 @@ from tests.ec2.clock import Agenda, Clock, gmt
 from tests.ec2.dials import Dials
 from tests.ec2.market import Market
 from tests.ec2.quotas import Quotas
+from tests.ec2.s3 import Books
 
 if TYPE_CHECKING:
     from tests.ec2.bodies import Bodies
@@ -45,6 +46,8 @@ class Machine:
     """Moto's spot request."""
     number: int = 0
     address: str = ""
+    public: bool = False
+    """It has an address in the world, too."""
     ended: float | None = None
     ended_by: str = ""
     taken_at: float | None = None
@@ -78,6 +81,8 @@ class World:
     reservations: list[dict[str, Any]] = field(default_factory=list)
     profiles: dict[str, float] = field(default_factory=dict)
     """When each instance profile got its role."""
+    s3: Books | None = None
+    """Of the door before the S3 server, where there is one."""
     calls: list[dict[str, Any]] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
     asked: dict[str, str] = field(default_factory=dict)
@@ -175,6 +180,11 @@ class World:
         }[state]
         _state(machine, *passing)
         self.agenda.at(self.now() + self.dials.shutting_down_s, partial(_state, machine, *final))
+
+    def at_address(self, address: str) -> str:
+        """The machine that has it; "" for whoever is none, the user's computer among them."""
+        there = [each.id for each in self.machines.values() if each.address == address]
+        return there[-1] if there else ""
 
     # -- zones over time ---------------------------------------------------------------------------
 

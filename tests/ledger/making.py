@@ -17,11 +17,18 @@ from tradewind.model.event import (
     LegUp,
     MachineEnded,
     MachinesFound,
+    MachineUsed,
+    Stored,
     Submitted,
 )
 from tradewind.model.run import Machine, Request, Way
+from tradewind.model.usage import Rates, Usage
 
 HOUR_S = 3600
+RATES = Rates(
+    writes=5_000_000, reads=400_000, gb_in=10_000, gb_out=20_000, gb_month=23_000, kept_s=86_400
+)
+USED = Usage(writes=12_345, reads=777, bytes_in=10**11, bytes_out=10**10, byte_s=10**16, gone=1)
 
 
 def moment(text: str) -> int:
@@ -61,12 +68,15 @@ def events_of(
         )
         events.append(MachinesFound(machines=machines, reason="r"))
         events.append(LegUp(leg=leg, reason="r"))
+        if way.rates is not None:
+            events += [MachineUsed(machine_id=m.machine_id, leg=leg, usage=USED) for m in machines]
         if seconds is None:
             continue
         start_s += seconds
         events += [MachineEnded(machine=replace(m, ended_s=start_s), reason="r") for m in machines]
     if outcome:
         events.append(Ended(outcome=outcome, reason="r"))
+        events.append(Stored(bytes=10**9, byte_s=10**15))
     return events
 
 
@@ -91,7 +101,7 @@ def run_costs(draw: st.DrawFn) -> list[RunCost]:
         stays = draw(
             st.lists(
                 st.tuples(
-                    st.sampled_from([WAY, SPOT]),
+                    st.sampled_from([WAY, SPOT, replace(WAY, rates=RATES)]),
                     st.one_of(st.none(), st.integers(0, 5 * 86_400)),
                     st.integers(0, 10**6),
                     st.sampled_from([1, 60, 3600]),

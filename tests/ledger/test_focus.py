@@ -25,7 +25,7 @@ ALLOWED = {
     "ChargeClass": {""},
     "ChargeFrequency": {"Usage-Based"},
     "PricingCategory": {"Standard", "Dynamic", "Committed", "Other"},
-    "ServiceCategory": {"Compute", "Networking"},
+    "ServiceCategory": {"Compute", "Networking", "Storage"},
     "BillingCurrency": {"USD"},
     "BillingAccountId": {""},
     "CapacityReservationId": {""},

@@ -18,7 +18,7 @@ from tests.runs.builders import (
     submitted,
     up,
 )
-from tradewind.ledger.postings import Posting, cost_of, postings, transfers
+from tradewind.ledger.postings import Posting, cost_of, postings, stored, transfers
 from tradewind.model.bill import bill
 from tradewind.model.event import Event, LegOver, MachineBack, MachineEnded
 from tradewind.model.run import Facts, Machine, Way
@@ -202,9 +202,10 @@ def test_how_long_a_run_took() -> None:
 def test_what_a_simulated_run_cost_is_its_postings(seed: int) -> None:
     events = [event for commit in simulated(seed) for event in commit.events]
     run_cost = cost_of("run-1", events, 0)
-    assert list(run_cost.postings) == postings(events)
+    machines, store = postings(events), stored(events, 0)
+    assert list(run_cost.postings) == machines + store
     assert run_cost.outcome or run_cost.spec is None
-    assert run_cost.micros == sum(p.micros for p in postings(events))
+    assert run_cost.micros == sum(p.micros for p in machines + store)
     for posting in run_cost.postings:
         assert posting.on_demand is None or posting.on_demand >= posting.micros
         assert not posting.open

@@ -45,7 +45,9 @@ from tradewind.model.event import (
     MachineBack,
     MachineEnded,
     MachinesFound,
+    MachineUsed,
     Progress,
+    Stored,
     Submitted,
     Warned,
 )
@@ -82,8 +84,10 @@ def answer(
 
 
 def reason_of(said: Event | Action) -> str:
-    """Submitted and Progress are not decided: they are what somebody else said or did."""
-    return "seen" if isinstance(said, Submitted | Progress) else said.reason  # type: ignore[union-attr]
+    """These are not decided: they are what somebody else said or did."""
+    if isinstance(said, Submitted | Progress | MachineUsed | Stored):
+        return "seen"
+    return said.reason  # type: ignore[union-attr]
 
 
 def events(

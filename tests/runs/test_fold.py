@@ -25,6 +25,7 @@ from tests.runs.builders import (
 from tradewind.errors import BadFile
 from tradewind.model import event as events
 from tradewind.model.event import Commit, Event
+from tradewind.model.usage import Usage
 from tradewind.runs import RunState, fold
 from tradewind.runs.states import LEG, RUN, moved
 
@@ -143,6 +144,10 @@ EVENTS: dict[type, st.SearchStrategy[Event]] = {
     ),
     events.MachineEnded: st.builds(events.MachineEnded, machine=_machines, reason=_words),
     events.MachineBack: st.builds(events.MachineBack, machine_id=_names, reason=_words),
+    events.MachineUsed: st.builds(
+        events.MachineUsed, machine_id=_names, leg=_legs, usage=st.just(Usage(writes=1))
+    ),
+    events.Stored: st.builds(events.Stored, bytes=st.integers(0, 9), byte_s=st.integers(0, 9)),
     events.Forecast: st.builds(
         events.Forecast,
         late=st.booleans(),
@@ -253,6 +258,11 @@ def test_every_row_of_the_tables_has_its_reason() -> None:
         ([submitted(), requested(), up(leg=2)], "leg 2, which is not under way"),
         ([submitted(), found()], "machine m1 of no leg"),
         ([submitted(), events.MachineBack(machine_id="m1", reason="r")], "m1, which was never"),
+        (
+            [submitted(), events.MachineUsed(machine_id="m1", leg=1, usage=Usage())],
+            "m1, which was never",
+        ),
+        ([submitted(), events.Stored(bytes=1, byte_s=1)], "it has not ended"),
         ([submitted(), events.Closed(reason="r")], "the run went from waiting to closed"),
         (
             [submitted(), requested(), events.Ended(outcome="failed", reason="r")],

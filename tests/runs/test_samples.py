@@ -22,6 +22,7 @@ FOLDED = {
     "interrupted-and-late": ("succeeded", 3, 9000.0, 85_331_112),
     "job-failed": ("failed", 2, 0.0, 15_564_089),
     "launch-unknown-then-cancelled": ("cancelled", 2, 0.0, 4_305_615),
+    "metered": ("succeeded", 1, 8750.0, 61_990_436),
     "out-of-budget": ("out_of_budget", 0, 0.0, 0),
     "resumed": ("succeeded", 1, 8750.0, 61_950_578),
     "succeeded": ("succeeded", 1, 8750.0, 61_950_578),

@@ -99,6 +99,7 @@ def test_a_crash_before_and_after_every_step() -> None:
         (broken.ForgetsTheMonth, "more than"),
         (broken.CountsNoTime, "machines were up|had machines up"),
         (broken.NeverCallsItIdle, "has not ended|left running"),
+        (broken.HearsNoLastWords, "is recorded"),
     ],
 )
 def test_a_broken_protocol_is_caught(protocol: type[Controller], words: str) -> None:

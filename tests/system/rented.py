@@ -26,6 +26,8 @@ from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.model import places
 from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.providers.aws.footprint import KEY
+from tradewind.providers.aws.machines.storage import ADDRESS_HOUR
+from tradewind.providers.aws.machines.storage import rates as storage_rates
 from tradewind.providers.aws.provider import FACTS
 from tradewind.runs_store import Loaded
 from tradewind.store.base import Store
@@ -35,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 STORE = "s3://runs/team"
 ZONES = ("use1-az1", "use1-az2")
 SPOT, ON_DEMAND = 400_000, 1_006_000
+ADDRESS, RATES = ADDRESS_HOUR, storage_rates("us-east-1", "us-east-1")
 WATCH = """
 import sys
 from tradewind import runs_store, store
@@ -68,9 +71,11 @@ class Rented:
                 price=price,
                 nodes=nodes,
                 rate=5.0,
+                address_price=ADDRESS,
+                rates=RATES,
                 start_s=20.0,
             )
-            for market, price in (("spot", SPOT), ("on_demand", ON_DEMAND))
+            for market, price in (("spot", SPOT + ADDRESS), ("on_demand", ON_DEMAND + ADDRESS))
             for zone in ZONES
         )
 
@@ -168,7 +173,7 @@ def a_world(folder: Path, share: float = 0.0) -> Iterator[Rented]:
             port = stack.enter_context(flaky(port, share))
         keys = {name: s3[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
         cloud.credentials(*keys.values())
-        env = cloud.env | keys | {"AWS_ENDPOINT_URL_S3": cloud.expose(port)}
+        env = cloud.env | keys | {"AWS_ENDPOINT_URL_S3": cloud.s3(port)}
         env |= {"TRADEWIND_HOME": str(folder / "home")}
         env |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
         before = {name: os.environ.get(name) for name in env}

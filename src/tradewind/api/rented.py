@@ -62,7 +62,6 @@ class On:
 
         from tradewind.providers.aws.clients import Account
         from tradewind.providers.aws.limits.usable import usable
-        from tradewind.providers.aws.machines import disks
 
         zoned = [way for each in spec.ways for way in self._zoned(each)]
         if not zoned:
@@ -79,12 +78,28 @@ class On:
                 f"the account can have none of the plan's machines: {first.words}",
                 hint=first.hint or "tradewind doctor aws says what it can have",
             )
-        ways = []
-        for way in found.ways:
-            disk_gb = _disk_gb(spec, way.nodes)
-            disk = disks.price_hour(way.region, disk_gb)
-            ways.append(replace(way, disk_gb=disk_gb, disk_price=disk, price=way.price + disk))
-        return replace(spec, ways=tuple(ways))
+        return replace(spec, ways=tuple(self._priced(spec, way) for way in found.ways))
+
+    def _priced(self, spec: Spec, way: Way) -> Way:
+        """With what AWS charges for beside the machine."""
+        from msgspec.structs import replace
+
+        from tradewind.providers.aws.machines import disks, storage
+
+        disk_gb = _disk_gb(spec, way.nodes)
+        disk = disks.price_hour(way.region, disk_gb)
+        address = storage.ADDRESS_HOUR if self._record.regions[way.region].public else 0
+        # What lies in the run's own bucket is counted as it is moved, and not reckoned before.
+        counted = spec.data.startswith(f"s3://{self._record.bucket}/")
+        return replace(
+            way,
+            disk_gb=disk_gb,
+            disk_price=disk,
+            address_price=address,
+            price=way.price + disk + address,
+            rates=storage.rates(way.region, self._record.bucket_region),
+            start_cost=0 if counted else way.start_cost,
+        )
 
     def _zoned(self, way: Way) -> list[Way]:
         from msgspec.structs import replace

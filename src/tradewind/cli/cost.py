@@ -14,7 +14,7 @@ from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.cli.render import Column
 from tradewind.errors import BadFile, InvalidValue, TradewindError
-from tradewind.units import format_money, usd
+from tradewind.units import format_bytes, format_money, usd
 
 if TYPE_CHECKING:
     from tradewind.ledger.budgets import Standing
@@ -216,10 +216,20 @@ def _notes(made: Report) -> None:
     parts = [f"{render.count(total.runs, 'run')}, dollars; hours are machines' added up."]
     if total.open:
         parts.append(f"…so far: {render.count(total.open, 'machine')} still up, counted until now.")
+    if total.store:
+        parts.append(
+            f"{format_money(total.store, digits=4)} of it is for the store: requests, traffic"
+            " between regions, and what lay there."
+        )
+    if total.kept_month:
+        parts.append(
+            f"Left in the store when runs were closed: {format_bytes(total.kept)},"
+            f" {format_money(total.kept_month, digits=2)} a month until it is removed."
+        )
     if total.estimated:
         parts.append(
             f"~ holds estimates, {format_money(total.estimated, digits=2)} in all: data that was"
-            " moved, and machines that their provider forgot."
+            " moved, what lay in the store, and machines that their provider forgot."
         )
     click.echo()
     for part in parts:
@@ -252,7 +262,7 @@ def _budgets(stands: Sequence[Standing]) -> None:
 
 _FIELDS = (
     "what", "name", "outcome", "runs", "machines", "hours", "cost_usd", "estimated_usd",
-    "machines_open", "predicted_usd", "difference_usd", "on_demand_usd", "saved_usd",
+    "store_usd", "machines_open", "predicted_usd", "difference_usd", "on_demand_usd", "saved_usd",
     "predicted_hours", "elapsed_hours",
 )  # fmt: skip
 
@@ -270,6 +280,7 @@ def _fields(line: Line) -> dict[str, Any]:
         "hours": round(line.seconds / 3600, 4),
         "cost_usd": dollars(line.micros),
         "estimated_usd": dollars(line.estimated),
+        "store_usd": dollars(line.store),
         "machines_open": line.open,
         "predicted_usd": dollars(line.predicted),
         "difference_usd": dollars(line.over_predicted),

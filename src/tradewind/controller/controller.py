@@ -16,13 +16,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
 from tradewind import journal
-from tradewind.controller.memory import Memory, RunMemory
+from tradewind.controller.memory import Memory, RunMemory, read_beat
 from tradewind.controller.purse import AskMonth
 from tradewind.errors import InvalidValue, SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
     CancelAsked,
+    Closed,
     Event,
     LaunchRefused,
     LaunchUnknown,
@@ -39,8 +40,9 @@ from tradewind.runs.fold import fold
 from tradewind.runs.seen import Month, Seen
 from tradewind.runs.state import RunState
 from tradewind.runs.states import NO_RETURN
+from tradewind.runs.usage import doubtful, used, weighed
 from tradewind.steps import Steps
-from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter
+from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter, Weigh
 
 _ROUNDS = 20
 _NOTHING: dict[str, tuple[str, Machine]] = {}
@@ -161,6 +163,8 @@ class Controller:
             if not events:
                 yield from self._perform(memory, actions)
                 break
+            if isinstance(events[-1], Closed):
+                events = [*(yield from self._last_words(memory)), *events]
             if (yield from self._record(memory, events)):
                 wrote |= {memory.state.number}
             yield from self._feel_new(memory)
@@ -306,6 +310,22 @@ class Controller:
             one: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
             if one is not None:  # it has come up
                 memory.felt(name, one, asked, self._watch())
+
+    def _last_words(self, memory: RunMemory) -> Steps[list[Event]]:
+        """What machines have said of their use of the store that is not recorded yet, heartbeats
+        stay when machines are gone, and what lies there of the run, where that has a price."""
+        beats = {}
+        for name in doubtful(memory.state):
+            data: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
+            beat = read_beat(data) if data is not None else None
+            if beat is not None:
+                beats[name] = beat
+        records: list[Event] = list(used(memory.state, beats))
+        if any(request.way.rates is not None for request in memory.state.requests.values()):
+            lies: list[tuple[int, float]] | None = yield Weigh(places.run(memory.run_id))
+            if lies is not None:
+                records.append(weighed(lies, self._clock()))
+        return records
 
     def _feel_new(self, memory: RunMemory) -> Steps[None]:
         if any(name not in memory.pulses for name in memory.state.claimed):

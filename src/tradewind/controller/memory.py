@@ -15,6 +15,14 @@ from tradewind.runs.state import RunState
 _decode = json.Decoder(Heartbeat).decode
 
 
+def read_beat(data: bytes) -> Heartbeat | None:
+    """None: it is as good as none, the machine is silent."""
+    try:
+        return _decode(data)
+    except DecodeError:
+        return None
+
+
 class Pulse:
     """A machine's heartbeat, when we saw it change, and when we looked last: never what its own
     clock says, and never longer than we have looked."""
@@ -50,11 +58,9 @@ class RunMemory:
         if data == pulse.data:
             return
         pulse.data = data
-        try:
-            pulse.beat = _decode(data)
-        except DecodeError:
-            return  # as good as none: the machine is silent
-        pulse.changed = watch
+        beat = read_beat(data)
+        if beat is not None:
+            pulse.beat, pulse.changed = beat, watch
 
 
 class Memory:

@@ -22,6 +22,7 @@ from msgspec import json
 
 from tradewind.ledger.periods import by_day, month_start, next_month
 from tradewind.ledger.postings import MACHINE, Posting
+from tradewind.model.usage import Line
 from tradewind.units import MICROS_PER_DOLLAR
 
 VERSION = "1.1"
@@ -62,22 +63,40 @@ def _money(part: Posting) -> dict[str, str]:
     if part.kind == MACHINE:
         used, paid, unit = _hours(part.seconds or 0), _hours(part.paid_s), "Hours"
         price = _dollars(part.price)
+    elif part.line is not None:
+        used = paid = _plain(Decimal(part.line.amount) / part.line.each, 12)
+        unit, price = part.line.unit, _unit_price(part.line)
+        return _costs(part) | {
+            "ContractedUnitPrice": price,
+            "ListUnitPrice": price,
+            "ConsumedQuantity": used,
+            "ConsumedUnit": unit,
+            "PricingQuantity": paid,
+            "PricingUnit": unit,
+            "PricingCategory": "Standard",
+        }
     else:
         used, paid, unit, price = "1", "1", "Transfers", cost
         listed = part.on_demand
-    return {
-        "BilledCost": cost,
-        "EffectiveCost": cost,
-        "ContractedCost": cost,
+    return _costs(part) | {
         "ContractedUnitPrice": price,
-        "ListCost": cost if part.on_demand is None else _dollars(part.on_demand),
         "ListUnitPrice": "" if listed is None else _dollars(listed),
-        "BillingCurrency": "USD",
         "ConsumedQuantity": used,
         "ConsumedUnit": unit,
         "PricingQuantity": paid,
         "PricingUnit": unit,
         "PricingCategory": _PRICING.get(part.market, "Other"),
+    }
+
+
+def _costs(part: Posting) -> dict[str, str]:
+    cost = _dollars(part.micros)
+    return {
+        "BilledCost": cost,
+        "EffectiveCost": cost,
+        "ContractedCost": cost,
+        "ListCost": cost if part.on_demand is None else _dollars(part.on_demand),
+        "BillingCurrency": "USD",
     }
 
 
@@ -107,6 +126,17 @@ def _what(part: Posting) -> dict[str, str]:
             "ServiceName": "Virtual Machines",
             "SkuId": part.instance_type,
             "SkuMeter": "Compute Usage",
+        }
+    elif part.line is not None:
+        moved = part.line.moved
+        told = f"{part.line.what} for leg {part.leg} of {part.run_id}"
+        more = {
+            "ChargeDescription": told,
+            "ResourceId": part.machine_id,
+            "ServiceCategory": "Networking" if moved else "Storage",
+            "ServiceSubcategory": "Other (Networking)" if moved else "Object Storage",
+            "ServiceName": "Data Transfer" if moved else "Object Storage",
+            "SkuMeter": "Data Transfer" if moved else part.line.unit,
         }
     else:
         more = {
@@ -145,7 +175,16 @@ def _dollars(micros: int) -> str:
 
 
 def _hours(seconds: int) -> str:
-    return f"{Decimal(seconds) / 3600:.9f}".rstrip("0").rstrip(".")
+    return _plain(Decimal(seconds) / 3600, 9)
+
+
+def _plain(number: Decimal, digits: int) -> str:
+    text = f"{number:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _unit_price(line: Line) -> str:
+    return _plain(Decimal(line.price) / line.per / MICROS_PER_DOLLAR, 12)
 
 
 def _moment(seconds: int) -> str:

@@ -38,6 +38,7 @@ def between(posting: Posting, since_s: int | None, until_s: int | None) -> Posti
         paid_s=share(posting.paid_s),
         micros=share(posting.micros),
         on_demand=None if posting.on_demand is None else share(posting.on_demand),
+        line=posting.line and replace(posting.line, amount=share(posting.line.amount)),
         open=posting.open and until_s >= end,  # what lies before is not going to change
     )
 

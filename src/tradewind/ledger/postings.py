@@ -1,9 +1,11 @@
 """What a run cost, from its events alone: the price that each machine was bought at, and from when
 to when its provider says that it billed it.
 
-`postings` are the machines: what providers charge for, to the micro-dollar. `transfers` are what
-moving data and checkpoint to a leg cost, as the plan reckoned it: no provider tells that for a run.
-`cost_of` has both, and what else is worth knowing when money is compared.
+`postings` are the machines: what providers charge for, to the micro-dollar. `stored` is what their
+store costs, where it has a price: requests, traffic and what lies there, as the machines counted
+it and at the prices of their ways. `transfers` are what moving data to a leg cost, as the plan
+reckoned it: no provider tells that for a run. `cost_of` has all of it, and what else is worth
+knowing when money is compared.
 
 Moments are the provider's own. A machine that lives has no end yet; asked with its provider's
 present moment, its cost so far is posted and marked as open.
@@ -15,9 +17,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tradewind.errors import BadFile
-from tradewind.model.bill import bill, charged, paid_s
+from tradewind.model.bill import charged, paid_s
 from tradewind.model.event import (
     Ended,
     Event,
@@ -26,11 +29,14 @@ from tradewind.model.event import (
     MachineBack,
     MachineEnded,
     MachinesFound,
+    MachineUsed,
+    Stored,
     Submitted,
 )
 from tradewind.model.run import Machine, Request, Spec, Way
+from tradewind.model.usage import MONTH_S, Line, Usage, kept, lines
 
-MACHINE, TRANSFER = "machine", "transfer"
+MACHINE, TRANSFER, STORE = "machine", "transfer", "store"
 _LAST_S = 250_000_000_000
 """In the year 9892."""
 
@@ -68,6 +74,8 @@ class Posting(Struct, frozen=True, kw_only=True):
     """The same machine on demand, an hour, as the run's ways had it; None where they did not."""
     on_demand: int | None = None
     """What the same time on demand would have cost."""
+    line: Line | None = None
+    """What it is for, where it is not for time."""
 
 
 class RunCost(Struct, frozen=True, kw_only=True):
@@ -79,6 +87,10 @@ class RunCost(Struct, frozen=True, kw_only=True):
     outcome: str
     """Empty while it goes on."""
     postings: tuple[Posting, ...]
+    kept: int = 0
+    """Bytes that lay in the store when it was closed."""
+    kept_month: int = 0
+    """Micro-dollars a month for them, until they are removed."""
 
     @property
     def micros(self) -> int:
@@ -106,6 +118,8 @@ class _Found:
         self.machines: dict[str, Machine] = {}
         self.living: set[str] = set()
         self.forgotten: set[str] = set()
+        self.used: dict[str, Usage] = {}
+        self.stored: list[tuple[int, Stored]] = []  # with the leg that was the last then
         self.up: dict[int, int] = {}  # leg → when its last machine was launched
         for event in events:
             self._take(event)
@@ -132,6 +146,10 @@ class _Found:
         elif isinstance(event, MachineBack):
             self.living.add(event.machine_id)
             self.forgotten.discard(event.machine_id)
+        elif isinstance(event, MachineUsed):
+            self.used[event.machine_id] = event.usage
+        elif isinstance(event, Stored):
+            self.stored.append((max(self.requests, default=0), event))
         elif isinstance(event, Ended):
             self.outcome = event.outcome
 
@@ -148,7 +166,8 @@ class _Found:
         seconds = None if end is None else end - machine.launched_s
 
         def cost(price: int) -> int:
-            return 0 if seconds is None else bill(price, seconds, facts)
+            usual = replace(way, price=price)
+            return 0 if seconds is None else charged(usual, replace(machine, prices=()), seconds)
 
         usual = self._on_demand(way)
         stop_s = machine.launched_s + request.hard_stop_s + 2 * facts.billing_lead_s
@@ -179,6 +198,52 @@ class _Found:
             estimated=True,
             # On demand the data would have to be moved too: what is saved is saved on machines.
             on_demand=cost,
+            **self._whose(leg) | {"price": 0},
+        )
+
+    def uses(self, machine: Machine, now: int | None) -> list[Posting]:
+        """Of the store, by one machine."""
+        usage, rates = self.used.get(machine.machine_id), self.requests[machine.leg].way.rates
+        if usage is None or rates is None:
+            return []
+        end = now if machine.machine_id in self.living else machine.ended_s
+        span = (machine.launched_s, max(end or 0, machine.launched_s))
+        made = lines(usage, rates)
+        return [self._line(line, machine.machine_id, machine.leg, span) for line in made]
+
+    def lies(self) -> list[Posting]:
+        """What lay in the store. A run that went on has been weighed before: the last time counts
+        for all of it."""
+        for leg, event in self.stored[-1:]:
+            rates = self.requests[leg].way.rates if leg in self.requests else None
+            begun = [machine.launched_s for machine in self.machines.values()]
+            ended = [machine.ended_s or 0 for machine in self.machines.values()]
+            if rates is not None and begun and kept(event.byte_s, rates).micros:
+                span = (min(begun), max(*begun, *ended))
+                return [self._line(kept(event.byte_s, rates), "", leg, span, estimated=True)]
+        return []
+
+    def left(self) -> tuple[int, int]:
+        """Bytes that the run has left in the store, and what they cost a month."""
+        for leg, event in self.stored[-1:]:
+            rates = self.requests[leg].way.rates if leg in self.requests else None
+            if rates is not None:
+                return event.bytes, kept(event.bytes * MONTH_S, rates).micros
+        return 0, 0
+
+    def _line(
+        self, line: Line, name: str, leg: int, span: tuple[int, int], *, estimated: bool = False
+    ) -> Posting:
+        return Posting(
+            machine_id=name,
+            kind=STORE,
+            seconds=0,
+            micros=line.micros,
+            from_s=span[0],
+            to_s=span[1],
+            estimated=estimated,
+            on_demand=line.micros,  # on demand it would have been the same
+            line=line,
             **self._whose(leg) | {"price": 0},
         )
 
@@ -226,6 +291,13 @@ def transfers(events: Iterable[Event]) -> list[Posting]:
     return _transfers(_Found(events))
 
 
+def stored(
+    events: Iterable[Event], now: int | None = None, clocks: Mapping[str, int] | None = None
+) -> list[Posting]:
+    """What its machines asked of the store, a line for each price, and what it kept there."""
+    return _stored(_Found(events), now, clocks or {})
+
+
 def cost_of(
     run_id: str,
     events: Iterable[Event],
@@ -236,14 +308,19 @@ def cost_of(
     a user can name, whatever the journal says. BadFile where it has moments that no calendar has:
     they could not be told by day or month."""
     found = _Found(events, run_id)
-    posted = tuple(_machines(found, now, clocks or {}) + _transfers(found))
+    known = clocks or {}
+    posted = tuple(_machines(found, now, known) + _stored(found, now, known) + _transfers(found))
     for posting in posted:
         if not 0 <= posting.from_s <= max(posting.from_s, posting.to_s or 0) <= _LAST_S:
             raise BadFile(
                 f"the journal says that {posting.machine_id or 'data'} of leg {posting.leg} was"
                 f" billed from second {posting.from_s} to {posting.to_s} since 1970: that cannot be"
             )
-    return RunCost(run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted)
+    left, month = found.left()
+    return RunCost(
+        run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted, kept=left,
+        kept_month=month,
+    )  # fmt: skip
 
 
 def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:
@@ -251,6 +328,17 @@ def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list
         found.posting(machine, clocks.get(found.requests[machine.leg].way.provider, now))
         for machine in found.machines.values()
     ]
+
+
+def _stored(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:
+    of_machines = [
+        posting
+        for machine in found.machines.values()
+        for posting in found.uses(
+            machine, clocks.get(found.requests[machine.leg].way.provider, now)
+        )
+    ]
+    return of_machines + found.lies()
 
 
 def _transfers(found: _Found) -> list[Posting]:

@@ -21,14 +21,21 @@ from msgspec.structs import replace
 
 from tradewind.errors import InvalidValue
 from tradewind.ledger.periods import between, by_day, day_name, month_name
-from tradewind.ledger.postings import MACHINE, Posting, RunCost
+from tradewind.ledger.postings import MACHINE, STORE, Posting, RunCost
 
 NONE = "(none)"
 """The name of a line for what has no project, user or tag."""
+
+
+def _of_no_machine(posting: Posting) -> str:
+    what = "kept" if posting.kind == STORE else "data"
+    return f"{what}, leg {posting.leg} of {posting.run_id}"
+
+
 _KEYS: dict[str, Callable[[Posting], str]] = {
     "run": lambda posting: posting.run_id,
     "leg": lambda posting: f"{posting.run_id} leg {posting.leg}",
-    "machine": lambda posting: posting.machine_id or f"data, leg {posting.leg} of {posting.run_id}",
+    "machine": lambda posting: posting.machine_id or _of_no_machine(posting),
     "project": lambda posting: posting.project or NONE,
     "user": lambda posting: posting.user or NONE,
     "provider": lambda posting: posting.provider,
@@ -55,6 +62,12 @@ class Line(Struct, frozen=True, kw_only=True):
     micros: int = 0
     estimated: int = 0
     """So much of it no provider has told."""
+    store: int = 0
+    """So much of it is for the store: requests, traffic, and what lay there."""
+    kept: int = 0
+    """Bytes that its runs have left there when they were closed."""
+    kept_month: int = 0
+    """And what they cost a month."""
     open: int = 0
     """Machines that still live: the cost is so far."""
     predicted: int | None = None
@@ -161,6 +174,9 @@ def _line(what: str, group: _Group, predictable: set[str], of_one_run: bool) -> 
         seconds=sum(posting.seconds or 0 for posting in posts),
         micros=sum(posting.micros for posting in posts),
         estimated=sum(posting.micros for posting in posts if posting.estimated),
+        store=sum(posting.micros for posting in posts if posting.kind == STORE),
+        kept=sum(run.kept for run in group.runs.values()),
+        kept_month=sum(run.kept_month for run in group.runs.values()),
         open=sum(machines.values()),
         predicted=sum(cost for _, cost in forecast) if forecast else None,
         over_predicted=sum(over) if over else None,

@@ -19,9 +19,10 @@ def bill(price_hour: int, seconds: int, facts: Facts) -> int:
 
 def charged(way: Way, machine: Machine, seconds: int) -> int:
     """Micro-dollars for a machine that was bought so, and was up for so long: at the prices that
-    its provider tells, each for as long as it held, and its disk."""
+    its provider tells, each for as long as it held, and its disk and its address."""
+    beside = way.disk_price + way.address_price
     if not machine.prices:
-        return bill(way.price - way.disk_price, seconds, way.facts) + _disk(way, seconds)
+        return bill(way.price - beside, seconds, way.facts) + _beside(way, seconds)
     begin, end = machine.launched_s, machine.launched_s + paid_s(seconds, way.facts)
     starts = [begin, *(max(at_s, begin) for at_s, _ in machine.prices[1:]), end]
     total = sum(
@@ -30,11 +31,12 @@ def charged(way: Way, machine: Machine, seconds: int) -> int:
             machine.prices, starts[:-1], starts[1:], strict=True
         )
     )
-    return -(-total // 3600) + _disk(way, seconds)
+    return -(-total // 3600) + _beside(way, seconds)
 
 
-def _disk(way: Way, seconds: int) -> int:
-    return bill(way.disk_price, seconds, way.facts)
+def _beside(way: Way, seconds: int) -> int:
+    """Each rounded up by itself, as each is a line of its own in its provider's bill."""
+    return sum(bill(price, seconds, way.facts) for price in (way.disk_price, way.address_price))
 
 
 THRESHOLDS = (50, 80, 100)

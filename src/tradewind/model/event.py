@@ -12,6 +12,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from tradewind.model.run import Machine, Request, Spec
+from tradewind.model.usage import Usage
 
 
 class _Event(
@@ -112,6 +113,23 @@ class MachineBack(_Event, frozen=True, kw_only=True, tag="machine_back"):
     reason: str
 
 
+class MachineUsed(_Event, frozen=True, kw_only=True, tag="machine_used"):
+    """What a machine has asked of the store in all its life, by the last that it said. Another one
+    takes the place of the one before."""
+
+    machine_id: str
+    leg: int
+    usage: Usage
+
+
+class Stored(_Event, frozen=True, kw_only=True, tag="stored"):
+    """What lies in the run's folder of the store when it is closed."""
+
+    bytes: int
+    byte_s: int
+    """Times the seconds for which each of its objects has lain there."""
+
+
 class Forecast(_Event, frozen=True, kw_only=True, tag="forecast"):
     """What is to be expected has changed for better or worse."""
 
@@ -159,8 +177,8 @@ class Resumed(_Event, frozen=True, kw_only=True, tag="resumed"):
 
 Event = (
     Submitted | Abandoned | LegRequested | MachinesFound | LaunchRefused | LaunchUnknown | LegUp
-    | Progress | LegDraining | LegOver | MachineEnded | MachineBack | Forecast | Warned
-    | CancelAsked | Ended | Closed | Resumed
+    | Progress | LegDraining | LegOver | MachineEnded | MachineBack | MachineUsed | Stored
+    | Forecast | Warned | CancelAsked | Ended | Closed | Resumed
 )  # fmt: skip
 
 

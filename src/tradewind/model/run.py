@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from tradewind.errors import InvalidValue
 from tradewind.model.figures import Figures
+from tradewind.model.usage import Rates, Usage
 
 
 class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -50,7 +51,7 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     market: str
     nodes: int
     price: int
-    """Micro-dollars an hour for one machine, its disk among them."""
+    """Micro-dollars an hour for one machine, its disk and its address among them."""
     rate: float
     """Units of work a second, all machines together, as estimated."""
     start_s: float
@@ -61,6 +62,10 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the job needs of each machine's disk, where that is bought with the machine."""
     disk_price: int = 0
     """Of the price, what is for the disk."""
+    address_price: int = 0
+    """Of the price, what is for an address of the machine's own in the world."""
+    rates: Rates | None = None
+    """What the store costs a machine there; None where nobody charges for it, or not by that."""
     facts: Facts = Facts()
     layout: dict[str, Any] = {}
 
@@ -221,3 +226,5 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For how long it has made none, and no use of its machine either."""
     figures: tuple[Figures, ...] = ()
     """What the job's processes on this machine measure of themselves."""
+    usage: Usage | None = None
+    """What the machine has asked of the store since it came up, this report among it."""

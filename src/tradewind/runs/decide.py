@@ -18,6 +18,7 @@ from tradewind.model.event import (
     Ended,
     Event,
     Forecast,
+    LegOver,
     MachineBack,
     MachineEnded,
     MachinesFound,
@@ -32,6 +33,7 @@ from tradewind.runs.next import after
 from tradewind.runs.relief import relief
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Leg, RunState
+from tradewind.runs.usage import used
 from tradewind.runs.warn import warnings
 
 
@@ -65,6 +67,8 @@ def decide(
         # A run that ends past its deadline says so, even if nobody was there to foresee it.
         late = forecast.too_late(state, state.spec, seen, now)
         records = [late, *records] if late and not _has(records, Forecast) else records
+    over = {event.leg for event in records if isinstance(event, LegOver)}
+    records = [*used(state, {n: b for n, (b, _) in seen.beats.items() if b.leg in over}), *records]
     return [Record(event) for event in records]
 
 
@@ -89,7 +93,12 @@ def _told(state: RunState, seen: Seen) -> list[Event]:
                 )
         else:
             # Its times are the provider's to tell; whose it is, the journal's.
-            told = replace(rented.machine, launched_s=machine.launched_s, ended_s=machine.ended_s)
+            told = replace(
+                rented.machine,
+                launched_s=machine.launched_s,
+                ended_s=machine.ended_s,
+                prices=machine.prices or rented.machine.prices,
+            )
             if not rented.ended or told != rented.machine:
                 records.append(MachineEnded(machine=told, reason="its provider says so"))
     records += _forgotten(state, seen)

@@ -200,6 +200,16 @@ def _back(state: RunState, event: events.MachineBack) -> None:
     state.machines[event.machine_id] = _known(state, machine, False)
 
 
+def _used(state: RunState, event: events.MachineUsed) -> None:
+    _rented(state, event.machine_id)
+    state.used[event.machine_id] = event.usage
+
+
+def _stored(state: RunState, event: events.Stored) -> None:
+    if state.phase != "ended":
+        raise BadFile("the journal weighs what a run has left, and it has not ended")
+
+
 def _forecast(state: RunState, event: events.Forecast) -> None:
     _going_on(state)
     state.announced_late, state.announced_over = event.late, event.over_budget
@@ -317,6 +327,8 @@ _APPLY: dict[type, Callable[[RunState, Any], None]] = {
     events.LegOver: _leg_over,
     events.MachineEnded: _ended_machine,
     events.MachineBack: _back,
+    events.MachineUsed: _used,
+    events.Stored: _stored,
     events.Forecast: _forecast,
     events.Warned: _warned,
     events.CancelAsked: _cancel,

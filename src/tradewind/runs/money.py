@@ -20,6 +20,7 @@ from tradewind.model.timing import (
 )
 from tradewind.runs.seen import Seen
 from tradewind.runs.state import Rented, RunState
+from tradewind.runs.usage import hourly, paid
 
 _LIVING_ON_S = UNREACHABLE_S + 2 * BEAT_S + SHUTDOWN_S
 _SLOWEST = 0.99
@@ -112,14 +113,15 @@ def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: floa
     if left_s is not None:
         most = min(most, left_s + DRAIN_S + SHUTDOWN_S + BEAT_S)
     if left is not None and way.price:
-        paid_s = left * 3600 // way.price_all
+        paid_s = left * 3600 // (way.price_all + way.nodes * hourly(way))
         most = min(most, _SLOWEST * paid_s - 2 * way.facts.billing_lead_s)
     return max(int(most), 1)
 
 
 def _so_far(state: RunState, seen: Seen, rented: Rented) -> int:
     way = state.requests[rented.machine.leg].way
-    return charged(way, rented.machine, _up_s(state, seen, rented))
+    name = rented.machine.machine_id
+    return charged(way, rented.machine, _up_s(state, seen, rented)) + paid(state, seen, name)
 
 
 def _up_s(state: RunState, seen: Seen, rented: Rented) -> int:

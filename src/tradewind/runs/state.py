@@ -8,6 +8,7 @@ from copy import copy
 from msgspec import Struct
 
 from tradewind.model.run import Machine, Request, Spec
+from tradewind.model.usage import Usage
 
 
 class Leg(Struct, frozen=True):
@@ -72,6 +73,8 @@ class RunState(Struct):
     requests: dict[int, Request] = {}
     """By leg."""
     machines: dict[str, Rented] = {}
+    used: dict[str, Usage] = {}
+    """What machines have asked of the store, as far as it is recorded."""
     doubts: dict[int, int] = {}
     """Legs that are over though nobody knows what became of their purchase, and since when."""
     refusals: dict[str, Refusal] = {}
@@ -117,6 +120,7 @@ class RunState(Struct):
         new = copy(self)
         new.requests = self.requests.copy()
         new.machines = self.machines.copy()
+        new.used = self.used.copy()
         new.doubts = self.doubts.copy()
         new.refusals = self.refusals.copy()
         new.ratios = self.ratios.copy()

@@ -11,12 +11,13 @@ from tradewind.errors import SourceFailed
 from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.model.timing import BEAT_S, DRAIN_S
+from tradewind.model.usage import Usage
 from tradewind.sim.cloud import Rental, SimCloud
 from tradewind.sim.job import SimJob
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, World
-from tradewind.store.steps import Create
+from tradewind.store.steps import Create, Find, Get, Replace
 from tradewind.supervisor.beat import beat
 from tradewind.supervisor.decide import Act, Me, Save, ShutDown, Start
 
@@ -50,6 +51,7 @@ class SimMachine:
             request.hard_stop_s, scenario.spec.tries, after, relieves=request.relieves,
         )  # fmt: skip
         self._off = False
+        self._writes = self._reads = self._bytes_in = 0
         self._notice_at: int | None = None
         self._cut_off: tuple[int, int] | None = None
         self._broken_at: int | None = None
@@ -116,7 +118,7 @@ class SimMachine:
         if due is not None:
             self._save(due)
         was = me.doing
-        acts = steps.run(beat(me, job.seen(self.rank, now), uptime_s), self._perform)
+        acts = steps.run(beat(me, job.seen(self.rank, now), uptime_s, self._used), self._perform)
         shut_down = me.shut_down
         self._carry_out(acts)
         if shut_down:
@@ -197,4 +199,13 @@ class SimMachine:
             fails = self._scenario.chances.store_fails
             if fails and world.rng.random() < fails:
                 return self._store.fail(step)
+        if isinstance(step, Get | Find):
+            self._reads += 1
+        else:
+            self._writes += 1
+        if isinstance(step, Create | Replace):
+            self._bytes_in += len(step.data)
         return self._store.perform(step)
+
+    def _used(self) -> Usage:
+        return Usage(writes=self._writes, reads=self._reads, bytes_in=self._bytes_in)

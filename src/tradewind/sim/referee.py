@@ -7,7 +7,8 @@
 5. The ledger equals what the cloud charged, to the micro-dollar.
 6. No budget, the run's or its project's month, is exceeded by more than one billing step, and
    nothing is bought once its machines were up for as long as they may be.
-7. A run that is late was announced as late; one that will be is, as soon as its speed is known.
+7. What machines last said of their use of the store is recorded when the run is closed.
+8. A run that is late was announced as late; one that will be is, as soon as its speed is known.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from tradewind.model.run import Machine, Request
 from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
 from tradewind.runs.fold import LASTING, TROUBLES
 from tradewind.runs.next import MOST_TROUBLES
+from tradewind.sim.said import Said
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.world import START_S, Violation, World
 from tradewind.supervisor.decide import Me
@@ -75,6 +77,7 @@ class Referee:
         self._beaten: dict[
             str, tuple[int, int]
         ] = {}  # when last, and how long after the one before
+        self._said = Said(world)
         self._over: dict[tuple[str, int], int] = {}  # leg → when that was recorded
         self._working: dict[str, tuple[str, int, int]] = {}
         self._checkpoints: dict[str, dict[tuple[int, int], int]] = {}  # (leg, step) → since when
@@ -134,6 +137,9 @@ class Referee:
                 self._resumes(run_id, event)
         self.orphans(ORPHAN_S)
         self._budget(run_id, self.charged(run_id))
+        if isinstance(events[-1], Closed):
+            now = (run_id, self._first_leg)
+            self._said.check(events, [m for m, of in self._found.items() if now <= of])
         if isinstance(events[-1], Closed | Abandoned):
             self.closed.add(run_id)
             self.just_closed = True
@@ -180,9 +186,10 @@ class Referee:
             raise Violation(f"leg {request.leg} has two sets of machines")
         self._sold.add((request.run_id, request.leg))
 
-    def replaced(self, key: str) -> None:
+    def replaced(self, key: str, data: bytes) -> None:
         """A heartbeat has come to the store."""
         name = key.split("/")[3]
+        self._said.hears(name, data)
         now = self._world.now
         self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
 

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tradewind.model.run import Facts, Spec, Way
+from tradewind.model.usage import Rates
 from tradewind.sim.world import START_S
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 -- the type only
+
+
+_RATES = Rates(writes=5_000_000, reads=400_000, gb_in=20_000, gb_out=10_000, gb_month=23_000)
 
 
 class Chances(Struct, frozen=True):
@@ -156,6 +160,7 @@ def _ways(rng: Random, facts: Facts, nodes: int) -> tuple[Way, ...]:
         return Way(
             provider="cloud", region="r1", zone=zone, instance_type=kind, market=market,
             nodes=nodes, price=int(price * of_price), rate=rate, start_s=150.0, facts=facts,
+            rates=_RATES,
         )  # fmt: skip
 
     ways = [way("r1-a", "on_demand", "small", 1.0, 1.0)]

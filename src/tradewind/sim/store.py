@@ -10,7 +10,7 @@ from typing import Any
 
 from tradewind.errors import NotFound, SourceFailed
 from tradewind.sim.world import World
-from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace
+from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace, Weigh
 
 
 class SimStore:
@@ -21,7 +21,7 @@ class SimStore:
         self,
         world: World,
         on_create: Callable[[str, bytes], None],
-        on_replace: Callable[[str], None],
+        on_replace: Callable[[str, bytes], None],
     ) -> None:
         self._world = world
         self._on_create, self._on_replace = on_create, on_replace
@@ -32,6 +32,7 @@ class SimStore:
             Find: lambda step: self.objects.get(step.key),
             GetMany: lambda step: [self._get(Get(key)) for key in step.keys],
             ListAfter: self._list_after,
+            Weigh: self._weigh,
             Create: self._create,
             Replace: self._replace,
             Delete: self._delete,
@@ -54,6 +55,10 @@ class SimStore:
             last += 1
         return keys[first:last]
 
+    def _weigh(self, step: Weigh) -> list[tuple[int, float]]:
+        since = float(self._world.now)  # nobody asks here for how long it lay
+        return [(len(self.objects[key]), since) for key in self._list_after(ListAfter(step.prefix))]
+
     def _create(self, step: Create) -> bool:
         if step.key in self.objects:
             return False
@@ -66,7 +71,7 @@ class SimStore:
         if step.key not in self.objects:
             insort(self._keys, step.key)
         self.objects[step.key] = step.data
-        self._on_replace(step.key)
+        self._on_replace(step.key, step.data)
 
     def _delete(self, step: Delete) -> None:
         if self.objects.pop(step.key, None) is not None:

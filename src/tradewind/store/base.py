@@ -91,6 +91,14 @@ class Pieced(Protocol):
         """Of an object, in bytes."""
 
 
+@runtime_checkable
+class Weighed(Protocol):
+    """A store that tells what lies in it, without looking at each object."""
+
+    def weigh(self, prefix: str) -> list[tuple[int, float]]:
+        """Of all that is below `prefix`: its size, and when it was written by the store's clock."""
+
+
 def check_key(key: str) -> str:
     wrong = _wrong(key)
     if wrong:

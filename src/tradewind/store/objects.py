@@ -8,6 +8,8 @@ take the echo of our own success for somebody else's. So `create` knows for ever
   that one may yet fail; so only what can be read exists, and else it is tried again; or
 - nobody knows. If a later attempt then says that the key exists, its content tells whose it is.
 
+What S3 charges for is counted (meter.py).
+
 Where to go and as whom comes from the variables that the clouds' own tools use (docs/store.md).
 """
 
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound, SourceFailed
+from tradewind.store import meter
 from tradewind.store.base import check_key, check_prefix, no_such
 from tradewind.store.local import written_whole
 
@@ -69,6 +72,7 @@ class ObjectStore:
         environment = os.environ if env is None else env
         self._handle = _handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
         self._once = _handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
+        self.meter = meter.of(bucket, environment) if scheme == "s3" else meter.Meter(bucket)
         self._rng = rng or clock.generator()
         self._sleep = sleep
 
@@ -76,8 +80,10 @@ class ObjectStore:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return bytes(obstore.get(self._handle, path).bytes())
+        with self._troubles(key), self.meter.refused(reads=1):
+            found = bytes(obstore.get(self._handle, path).bytes())
+        self.meter.add(reads=1, bytes_out=len(found))
+        return found
 
     def get_many(self, keys: Sequence[str]) -> list[bytes]:
         if len(keys) < 2:
@@ -90,18 +96,35 @@ class ObjectStore:
 
         below = self._prefix + check_prefix(prefix)
         found = []
-        with self._troubles(prefix or "the store"):
+        with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
             start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
             for page in obstore.list(self._handle, below or None, offset=start or None):
                 found += [item["path"].removeprefix(self._prefix) for item in page]
+                self.meter.saw(page)
+        self.meter.listed(len(found))
         return sorted(key for key in found if key > after and key.startswith(prefix))
+
+    def weigh(self, prefix: str) -> list[tuple[int, float]]:
+        import obstore
+
+        below = self._prefix + check_prefix(prefix)
+        with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
+            found = [
+                (item["size"], item["last_modified"].timestamp())
+                for page in obstore.list(self._handle, below or None)
+                for item in page
+            ]
+        self.meter.listed(len(found))
+        return found
 
     def folders(self, prefix: str) -> list[str]:
         import obstore
 
         below = self._prefix + check_prefix(prefix)
-        with self._troubles(prefix or "the store"):
-            found = obstore.list_with_delimiter(self._handle, below or None)["common_prefixes"]
+        with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
+            answer = obstore.list_with_delimiter(self._handle, below or None)
+        found = answer["common_prefixes"]
+        self.meter.listed(len(found) + len(answer["objects"]))
         return sorted(path.rstrip("/").removeprefix(below) for path in found)
 
     def create(self, key: str, data: bytes) -> bool:
@@ -115,8 +138,10 @@ class ObjectStore:
                 self._sleep(min(4.0, 0.1 * 2**attempt) * (0.5 + self._rng.random()))
             try:
                 obstore.put(self._once, path, data, mode="create", use_multipart=False)
+                self.meter.add(writes=1, bytes_in=len(data))
                 return True
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
+                self.meter.add(writes=1, bytes_in=len(data))
                 try:
                     there = self.get(key)
                 except NotFound:
@@ -127,6 +152,8 @@ class ObjectStore:
                     raise self._translated(error, key) from None
                 unknown = error
             except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
+                if meter.is_charged(error):
+                    self.meter.add(writes=1, bytes_in=len(data))
                 raise self._translated(error, key) from None
         if unknown is None:
             raise SourceFailed(
@@ -142,8 +169,9 @@ class ObjectStore:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
+        with self._troubles(key), self.meter.writing(len(data)):
             obstore.put(self._handle, path, data, use_multipart=False)
+        self.meter.replaced(path, len(data))
 
     def delete(self, key: str) -> None:
         import obstore
@@ -153,6 +181,7 @@ class ObjectStore:
         with self._troubles(key):
             try:
                 obstore.delete(self._handle, path)
+                self.meter.removed(path)
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if _is_bucket(error):
                     raise
@@ -166,8 +195,13 @@ class ObjectStore:
             stream = path.open("rb")
         except OSError as error:
             raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
-        with stream, self._troubles(key):
-            obstore.put(self._handle, target, stream, **_parallel(size))
+        how = _parallel(size)
+        parts = -(-size // how["chunk_size"])
+        # In one piece, or: begun, in parts, and completed.
+        many = 1 if parts < 2 else parts + 2
+        with stream, self._troubles(key), self.meter.writing(size, many):
+            obstore.put(self._handle, target, stream, **how)
+        self.meter.replaced(target, size)
 
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
@@ -176,13 +210,20 @@ class ObjectStore:
 
         target = self._path(key)
         errors: list[BaseException] = []
+        how = _parallel(size)
 
         def watched() -> Iterator[bytes | bytearray | memoryview]:
             given = 0
+            self.meter.add(writes=1)  # it is begun
             try:
                 for part in parts:
+                    # As it goes: an upload may take minutes, and its machine may not have them.
+                    whole = (given + len(part)) // how["chunk_size"] - given // how["chunk_size"]
+                    self.meter.add(writes=whole, bytes_in=len(part))
                     given += len(part)
                     yield part
+                # The last part, if it is not full, and its completion.
+                self.meter.add(writes=1 + (given % how["chunk_size"] > 0 or not given))
                 assert given == size, f"{given} bytes were given, not {size}"
             except BaseException as error:
                 errors.append(error)
@@ -190,7 +231,8 @@ class ObjectStore:
 
         try:
             with self._troubles(key):
-                obstore.put(self._handle, target, watched(), **_parallel(size))
+                obstore.put(self._handle, target, watched(), **how)
+            self.meter.replaced(target, size)
         except Exception:
             if errors:  # not the store's
                 raise errors[0] from None
@@ -200,23 +242,28 @@ class ObjectStore:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return memoryview(obstore.get_range(self._handle, path, start=start, length=length))
+        with self._troubles(key), self.meter.refused(reads=1):
+            found = memoryview(obstore.get_range(self._handle, path, start=start, length=length))
+        self.meter.add(reads=1, bytes_out=len(found))
+        return found
 
     def size(self, key: str) -> int:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return int(obstore.head(self._handle, path)["size"])
+        with self._troubles(key), self.meter.refused(reads=1):
+            size = int(obstore.head(self._handle, path)["size"])
+        self.meter.add(reads=1)
+        return size
 
     def download(self, key: str, path: Path) -> None:
         import obstore
         from obstore import exceptions
 
         source = self._path(key)
-        with self._troubles(key):
+        with self._troubles(key), self.meter.refused(reads=1):
             answer = obstore.get(self._handle, source)
+        self.meter.add(reads=1)
         size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
         with written_whole(path) as stream, self._troubles(key):
             for attempt in range(_ATTEMPTS):
@@ -224,6 +271,7 @@ class ObjectStore:
                     for chunk in answer.stream(min_chunk_size=4 * _MIB):
                         stream.write(chunk)
                         done += len(chunk)
+                        self.meter.add(bytes_out=len(chunk))
                     if done == size:
                         return
                 except exceptions.GenericError:
@@ -234,14 +282,17 @@ class ObjectStore:
                 answer = obstore.get(
                     self._handle, source, options={"range": {"offset": done}, "if_match": tag}
                 )
+                self.meter.add(reads=1)
             raise SourceFailed(f"{key} in {self.url} ended early, again and again")
 
     def written_s(self, key: str) -> float:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return obstore.head(self._handle, path)["last_modified"].timestamp()
+        with self._troubles(key), self.meter.refused(reads=1):
+            written = obstore.head(self._handle, path)["last_modified"].timestamp()
+        self.meter.add(reads=1)
+        return written
 
     def _path(self, key: str) -> str:
         return self._prefix + check_key(key)

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.errors import NotFound
-from tradewind.store.base import Store
+from tradewind.store.base import Store, Weighed
 
 
 class Get(Struct, frozen=True, gc=False):
@@ -28,6 +28,12 @@ class GetMany(Struct, frozen=True):
 class ListAfter(Struct, frozen=True, gc=False):
     prefix: str
     after: str = ""
+
+
+class Weigh(Struct, frozen=True, gc=False):
+    """What lies below the prefix: sizes, and since when; None where the store does not tell."""
+
+    prefix: str
 
 
 class Create(Struct, frozen=True, gc=False):
@@ -56,7 +62,11 @@ def performer(store: Store) -> Callable[[Any], Any]:
         except NotFound:
             return None
 
+    def weigh(step: Weigh) -> list[tuple[int, float]] | None:
+        return store.weigh(step.prefix) if isinstance(store, Weighed) else None
+
     doers: dict[type, Callable[[Any], Any]] = {
+        Weigh: weigh,
         Get: lambda step: store.get(step.key),
         Find: find,
         GetMany: get_many,

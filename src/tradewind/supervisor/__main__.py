@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from tradewind import clock, store
 from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.boot import Boot
+from tradewind.store import meter
 from tradewind.store.base import Store
 from tradewind.supervisor import notice
 from tradewind.supervisor.folder import MachineFolder, read_boot
@@ -31,6 +33,7 @@ def main(argv: list[str], *, speed: float = 1.0) -> int:
         boot = read_boot(path)
         folder = MachineFolder(path.parent)
         folder.lock()
+        os.environ[meter.VARIABLE] = str(folder.used)
         watch = Watch(folder.up_since_s(boot), speed)
         supervisor = Supervisor(boot, _opened(boot), folder, watch, notice.source(boot.notice))
     except TradewindError as error:

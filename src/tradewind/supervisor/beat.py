@@ -8,15 +8,18 @@ must agree, so the first to choose records it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from msgspec import json
+from msgspec.structs import replace
 
 from tradewind import journal
 from tradewind.errors import TradewindError
 from tradewind.model import places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.run import Heartbeat
+from tradewind.model.usage import Usage
 from tradewind.steps import Steps
 from tradewind.store.steps import Create, Get, ListAfter, Replace
 from tradewind.supervisor.decide import Act, Job, Me, decide
@@ -24,14 +27,20 @@ from tradewind.supervisor.decide import Act, Job, Me, decide
 _encode = json.Encoder().encode
 
 
-def beat(me: Me, job: Job, uptime_s: float) -> Steps[list[Act]]:
+def nothing() -> Usage | None:
+    return None
+
+
+def beat(
+    me: Me, job: Job, uptime_s: float, used: Callable[[], Usage | None] = nothing
+) -> Steps[list[Act]]:
     """Learn, decide, report. What it decided is for the caller to carry out, at once.
 
     The runtime takes the same three apart, to decide on what it sees once it has learnt, and to
     carry that out before a store that hangs is told."""
     yield from learn(me)
     acts = decide(me, job, uptime_s)
-    yield from tell(me, job, uptime_s)
+    yield from tell(me, job, uptime_s, used)
     return acts
 
 
@@ -45,9 +54,12 @@ def learn(me: Me) -> Steps[None]:
             yield from choose_resume(me)
 
 
-def tell(me: Me, job: Job, uptime_s: float) -> Steps[None]:
+def tell(
+    me: Me, job: Job, uptime_s: float, used: Callable[[], Usage | None] = nothing
+) -> Steps[None]:
+    """`used` says what the machine has asked of the store, when that is to be told."""
     with suppress(TradewindError):
-        yield from report(me, job, uptime_s)
+        yield from report(me, job, uptime_s, used())
 
 
 def orders(me: Me) -> Steps[None]:
@@ -69,7 +81,7 @@ def orders(me: Me) -> Steps[None]:
                 me.draining = event.reason
 
 
-def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
+def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None]:
     beat = Heartbeat(
         machine_id=me.machine_id,
         leg=me.leg,
@@ -91,9 +103,21 @@ def report(me: Me, job: Job, uptime_s: float) -> Steps[None]:
         figures=job.figures,
     )
     me.beat += 1
-    yield Replace(places.heartbeat(me.run_id, me.machine_id), _encode(beat))
+    data = _encode(beat) if usage is None else _counting_itself(beat, usage)
+    yield Replace(places.heartbeat(me.run_id, me.machine_id), data)
     # From when it was sent: whoever sees it has seen it later.
     me.reached_s = uptime_s
+
+
+def _counting_itself(beat: Heartbeat, usage: Usage) -> bytes:
+    """It is a request too, and as long as the figures in it are: more of them never make it
+    shorter, so this comes to an end."""
+    size = 0
+    while True:
+        data = _encode(replace(beat, usage=usage + Usage(writes=1, bytes_in=size)))
+        if len(data) == size:
+            return data
+        size = len(data)
 
 
 def choose_resume(me: Me) -> Steps[None]:

@@ -7,6 +7,7 @@ lock           held by the supervisor that lives    setup.done     the setup has
 progress.json  written by the job                   save           there when the job is to save
 metrics.jsonl  appended to by the job
 telemetry/     written by each rank of the job      cadence.json   how often the job is to save
+used/          what each process asked of the store (store/meter.py)
 
 After a supervisor was killed, the next one goes on from here: it does not begin a job again that
 has ended, and does not count its time from the start.
@@ -92,6 +93,7 @@ class MachineFolder:
         self.save = self.path / "save"
         self.cadence = self.path / "cadence.json"
         self.telemetry = self.path / "telemetry"
+        self.used = self.path / "used"
         self.setup_done = self.path / "setup.done"
         self._lock: int | None = None
 

@@ -33,6 +33,7 @@ from tradewind.model.figures import Figures
 from tradewind.model.run import Spec, Way
 from tradewind.model.timing import UNREACHABLE_S
 from tradewind.ownfiles import replace
+from tradewind.store import meter
 from tradewind.store.base import Store
 from tradewind.supervisor import disk, keeper, meeting, progress
 from tradewind.supervisor.cadence import Cadence
@@ -376,6 +377,7 @@ class Work:
             "TRADEWIND_CADENCE": str(self._folder.cadence),
             "TRADEWIND_LAYOUT": _layout(self.way),
             "TRADEWIND_TELEMETRY": str(self._folder.telemetry),
+            meter.VARIABLE: str(self._folder.used),
         }
 
     def _ours(self, path: str) -> dict[str, str]:

@@ -22,7 +22,9 @@ from tradewind.errors import NoAccess, TradewindError
 from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.timing import DRAIN_S, EACH_S
+from tradewind.model.usage import Usage
 from tradewind.steps import Steps
+from tradewind.store import meter
 from tradewind.store.base import Store
 from tradewind.supervisor.beat import learn, tell
 from tradewind.supervisor.channel import Channel, Exchange
@@ -56,6 +58,7 @@ class Supervisor:
     ) -> None:
         """`folder` is locked by the caller."""
         self._watch, self._notice, self._folder = watch, notice, folder
+        self._bucket = meter.bucket_of(boot.store_url)
         self._wake = threading.Event()
         self._asked_to_end = ""
         kept = folder.state().succeeded()
@@ -99,8 +102,9 @@ class Supervisor:
             self._work.stop()
             # In this order: who hears of the end may take the machine away at once.
             self._shipper.flush(self._watch.real_s(LAST_WORDS_S))
-            self._tell_the_end()
+            # And nothing after it: it tells what was asked of the store, for the ledger.
             self._shipper.close()
+            self._tell_the_end()
             self._channel.close()
 
     def end(self, reason: str) -> None:
@@ -112,13 +116,17 @@ class Supervisor:
         """What is being told now may be older than the last decision: then once more."""
         uptime_s = self._watch.uptime_s()
         until_s = uptime_s + _END_S
-        last = tell(self.me, self._work.seen(), uptime_s)
+        last = tell(self.me, self._work.seen(), uptime_s, self._used)
         for exchange in (self._exchange, Exchange(last, self._channel, until_s)):
             while exchange is not None and not self._is_done(exchange, self._watch.uptime_s()):
                 if self._watch.uptime_s() >= until_s:
                     return
                 self._wake.wait(self._watch.real_s(_LOOK_S))
                 self._wake.clear()
+
+    def _used(self) -> Usage | None:
+        """By all processes of this machine; None where nobody charges for it."""
+        return meter.total(self._folder.used, self._bucket) if self._bucket else None
 
     def _tick(self) -> None:
         uptime_s, me = self._watch.uptime_s(), self.me
@@ -154,7 +162,7 @@ class Supervisor:
                 if self._holds_back(uptime_s):
                     self._next_s = min(self._next_s, uptime_s + _LOOK_S)
                     return
-                self._begin(tell(me, job, uptime_s), uptime_s, learning=False)
+                self._begin(tell(me, job, uptime_s, self._used), uptime_s, learning=False)
                 self._wake.set()
             elif me.reached_s != self._begun_s:
                 self._held_until_s = None
@@ -167,7 +175,7 @@ class Supervisor:
                 self._exchange.drop()
                 self._exchange = None
                 self._act(job, uptime_s)
-                self._begin(tell(me, job, uptime_s), uptime_s, learning=False)
+                self._begin(tell(me, job, uptime_s, self._used), uptime_s, learning=False)
 
     def _holds_back(self, uptime_s: float) -> bool:
         """The end is told when the last words are in the store: who hears of it may take the

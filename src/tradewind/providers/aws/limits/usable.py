@@ -184,7 +184,11 @@ def _priced(way: Way, sight: Sight, footprint: Footprint) -> Way:
     where = [way.zone] if way.zone else list(footprint.regions[way.region].subnets)
     told = [sight.prices.get((way.instance_type, zone)) for zone in where]
     found = [each.price for each in told if each]
-    return structs.replace(way, price=median_low(found) + way.disk_price) if found else way
+    return (
+        structs.replace(way, price=median_low(found) + way.disk_price + way.address_price)
+        if found
+        else way
+    )
 
 
 def _too_dear(kept: dict[int, Way], reasons: dict[int, Reason]) -> None:

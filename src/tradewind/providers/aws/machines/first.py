@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import struct
 import sys
 import tarfile
 import time
@@ -55,6 +56,13 @@ def who() -> dict[str, str]:
     }
 
 
+def count(folder: Path, store_url: str, size: int) -> None:
+    """The kit, for the ledger: as tradewind/store/meter.py writes it."""
+    folder.mkdir(exist_ok=True)
+    record = struct.pack("<7Q", 0, 1, 0, size, 0, 0, 0)
+    (folder / f"{store_url.split('/')[2]}.first.used").write_bytes(record)
+
+
 def main(path: Path) -> None:
     given = json.loads(path.read_bytes())
     home = path.parent
@@ -78,6 +86,7 @@ def main(path: Path) -> None:
         "kit": f"{home / 'first.tar'}#sha256={digest}",
     }
     (home / "boot.json").write_text(json.dumps(boot))
+    count(home / "used", boot["store_url"], len(kit))
     print(f"{boot['machine_id']} is rank {boot['rank']}", flush=True)  # noqa: T201
     os.execv(sys.executable, [sys.executable, str(home / "bootstrap.py"), str(home / "boot.json")])
 

@@ -1,0 +1,107 @@
+"""What a machine asked of the store, as stores in buckets charge for it, and what that costs.
+
+Requests are counted in the two classes that S3 has prices for. Bytes are those of objects: what
+goes around them (headers, the text of listings and of errors) is not counted. A gigabyte is 2³⁰
+bytes, as AWS reckons, and a month has 30 days; AWS's own have 28 to 31.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+GB = 1 << 30
+MONTH_S = 30 * 86_400
+_MILLION = 1_000_000
+
+
+class Usage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
+    writes: int = 0
+    """PUT, COPY, POST and LIST: each part of an upload, each page of a listing."""
+    reads: int = 0
+    """GET and HEAD. What deletes is free."""
+    bytes_in: int = 0
+    """To the store."""
+    bytes_out: int = 0
+    """From the store."""
+    byte_s: int = 0
+    """Of what was removed again: its bytes, times the seconds for which they lay there."""
+    gone: int = 0
+    """Bytes that were removed or replaced: as older versions they stay for a while."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            writes=self.writes + other.writes,
+            reads=self.reads + other.reads,
+            bytes_in=self.bytes_in + other.bytes_in,
+            bytes_out=self.bytes_out + other.bytes_out,
+            byte_s=self.byte_s + other.byte_s,
+            gone=self.gone + other.gone,
+        )
+
+
+class Rates(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the store costs whoever uses it from one region. Micro-dollars."""
+
+    writes: int = 0
+    """For a million."""
+    reads: int = 0
+    """For a million."""
+    gb_in: int = 0
+    """From the machine's region into the store's."""
+    gb_out: int = 0
+    """From the store's region into the machine's."""
+    gb_month: int = 0
+    """For keeping it."""
+    kept_s: int = 0
+    """For so long what was removed or replaced is still kept, and paid: older versions."""
+
+
+class Line(Struct, frozen=True, kw_only=True, gc=False):
+    """Of a bill: so much, at so much."""
+
+    what: str
+    moved: bool = False
+    """It is for traffic, and not for the store."""
+    amount: int
+    unit: str
+    """Requests, GB, GB-Months"""
+    each: int = 1
+    """So many of what is counted make up one unit."""
+    price: int
+    """Micro-dollars for `per` units."""
+    per: int = 1
+
+    @property
+    def micros(self) -> int:
+        """A fraction of one is paid whole."""
+        return -(-self.amount * self.price // (self.each * self.per))
+
+
+def lines(usage: Usage, rates: Rates) -> list[Line]:
+    """What it costs: a line for each thing that has a price of its own."""
+    byte_s = usage.byte_s + usage.gone * rates.kept_s
+    made = [
+        Line(what="PUT, COPY, POST and LIST requests", amount=usage.writes, unit="Requests",
+             price=rates.writes, per=_MILLION),
+        Line(what="GET and HEAD requests", amount=usage.reads, unit="Requests",
+             price=rates.reads, per=_MILLION),
+        Line(what="traffic to the store's region", moved=True, amount=usage.bytes_in, unit="GB",
+             each=GB, price=rates.gb_in),
+        Line(what="traffic from the store's region", moved=True, amount=usage.bytes_out,
+             unit="GB", each=GB, price=rates.gb_out),
+        Line(what="objects that were removed again", amount=byte_s, unit="GB-Months",
+             each=GB * MONTH_S, price=rates.gb_month),
+    ]  # fmt: skip
+    return [line for line in made if line.micros]
+
+
+def kept(byte_s: int, rates: Rates) -> Line:
+    return Line(
+        what="objects of the run", amount=byte_s, unit="GB-Months", each=GB * MONTH_S,
+        price=rates.gb_month,
+    )  # fmt: skip
+
+
+def cost(usage: Usage, rates: Rates) -> int:
+    """Micro-dollars."""
+    return sum(line.micros for line in lines(usage, rates))

@@ -1,0 +1,47 @@
+"""What machines have said of their use of the store, and for how long that could be read.
+
+A controller reads each machine's last heartbeat and then closes the run; in between it may stall,
+and a machine that was taken for dead, or a heartbeat that was long on its way, may come. So what is
+recorded must be what could be read at some moment shortly before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import json
+
+from tradewind.model.event import Event, MachineUsed
+from tradewind.model.run import Heartbeat
+from tradewind.sim.world import Violation, World
+
+_decode = json.Decoder(Heartbeat).decode
+_SHORTLY_S = 900
+"""Twice what a controller can be stopped for at one step, and more."""
+
+
+class Said:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._beats: dict[str, list[tuple[int, bytes]]] = {}
+
+    def hears(self, name: str, data: bytes) -> None:
+        told, now = self._beats.setdefault(name, []), self._world.now
+        told.append((now, data))
+        while len(told) > 1 and told[1][0] < now - _SHORTLY_S:
+            del told[0]
+
+    def check(self, events: Iterable[Event], machines: Iterable[str]) -> None:
+        """When a run is closed; `machines` are those of its present life."""
+        recorded = {e.machine_id: e.usage for e in events if isinstance(e, MachineUsed)}
+        since = self._world.now - _SHORTLY_S
+        for name in machines:
+            told = self._beats.get(name, [])
+            last = max((n for n, (at, _) in enumerate(told) if at < since), default=0)
+            could = [_decode(data).usage for _, data in told[last:]]
+            if not told or told[0][0] >= since:
+                could.append(None)
+            if recorded.get(name) not in could:
+                raise Violation(
+                    f"{name} said that it used {could[-1]}, and {recorded.get(name)} is recorded"
+                )

@@ -1,0 +1,198 @@
+"""Counts what this process asks of a bucket, as S3 charges for it (docs/aws.md has the rules).
+
+A request that was answered is charged, whatever the answer, unless that is 5xx: so what obstore
+tries again by itself, after those and after answers that never came, is counted once.
+
+Where `$TRADEWIND_USAGE` names a folder, each process keeps its totals in a file of its own there,
+written after each request, so that they outlive it however it ends; `total` adds up what all
+processes of a machine have asked of one bucket. A file is one record of fixed size, which is
+written at one place: a reader sees the old or the new one. A disk that cannot take it costs the
+count, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tradewind import clock
+from tradewind.model.usage import Usage
+
+VARIABLE = "TRADEWIND_USAGE"
+FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "gone", "byte_s")
+_RECORD = struct.Struct("<5Q2Q")  # byte_s has two: bytes times seconds may come to more than 2⁶⁴
+_LOW = (1 << 64) - 1
+_SUFFIX = ".used"
+_MOST = 20_000
+"""Objects whose weight is remembered."""
+_PAGE = 1000
+"""Keys of a listing in one answer."""
+_REFUSED = re.compile(r"\bstatus (?:code: )?4\d\d\b")
+_FREE = re.compile(r"\b(NoSuchBucket|ExpiredToken)\b")
+"""Of the 4xx that S3 does not charge for, those that can befall us."""
+
+
+class Meter:
+    """Of one process and one bucket. Safe from several threads, and in a fork begins anew."""
+
+    def __init__(self, bucket: str, folder: Path | None = None) -> None:
+        self.bucket, self._folder = bucket, folder
+        self._lock = threading.Lock()
+        self._total = Usage()
+        self._weights: dict[str, tuple[int, float]] = {}  # path → bytes, since when
+        self._handle: int | None = None
+
+    @property
+    def total(self) -> Usage:
+        return self._total
+
+    def add(
+        self,
+        *,
+        writes: int = 0,
+        reads: int = 0,
+        bytes_in: int = 0,
+        bytes_out: int = 0,
+        byte_s: int = 0,
+        gone: int = 0,
+    ) -> None:
+        more = Usage(
+            writes=writes, reads=reads, bytes_in=bytes_in, bytes_out=bytes_out, byte_s=byte_s,
+            gone=gone,
+        )  # fmt: skip
+        with self._lock:
+            self._total += more
+            with suppress(OSError):
+                self._keep()
+
+    @contextmanager
+    def refused(self, **counted: int) -> Iterator[None]:
+        """Counts this if what is asked is refused, which is charged as well; what is granted, the
+        caller counts."""
+        try:
+            yield
+        except Exception as error:
+            if is_charged(error):
+                self.add(**counted)
+            raise
+
+    @contextmanager
+    def writing(self, size: int, requests: int = 1) -> Iterator[None]:
+        with self.refused(writes=1, bytes_in=size if requests == 1 else 0):
+            yield
+        self.add(writes=requests, bytes_in=size)
+
+    def saw(self, page: Iterable[Mapping[str, Any]]) -> None:
+        """Of a listing: should something of it be removed, it is known what that weighs."""
+        with self._lock:
+            for item in page:
+                self._weights[item["path"]] = (item["size"], item["last_modified"].timestamp())
+            self._forget()
+
+    def replaced(self, path: str, size: int) -> None:
+        """The one before it, if we know of one, stays for a while as an older version."""
+        self.removed(path)
+        with self._lock:
+            self._weights[path] = (size, clock.epoch())
+            self._forget()
+
+    def removed(self, path: str) -> None:
+        """What nobody here has written or seen listed is not known, and not counted."""
+        with self._lock:
+            size, since_s = self._weights.pop(path, (0, 0.0))
+        if size:
+            self.add(byte_s=int(size * max(clock.epoch() - since_s, 0.0)), gone=size)
+
+    def _forget(self) -> None:
+        while len(self._weights) > _MOST:
+            del self._weights[next(iter(self._weights))]
+
+    def listed(self, keys: int) -> None:
+        self.add(writes=max(1, -(-keys // _PAGE)))
+
+    def _keep(self) -> None:
+        if self._folder is None:
+            return
+        if self._handle is None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            name = f"{self.bucket}.{clock.new_id('p')}{_SUFFIX}"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self._handle = os.open(self._folder / name, flags, 0o600)
+        os.pwrite(self._handle, packed(self._total), 0)
+
+    def forked(self) -> None:
+        """In the child: what was counted is its parent's, which goes on with it."""
+        self._lock = threading.Lock()
+        self._total = Usage()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+_meters: dict[tuple[str, str], Meter] = {}
+_lock = threading.Lock()
+
+
+def of(bucket: str, env: Mapping[str, str]) -> Meter:
+    """This process's."""
+    folder = env.get(VARIABLE, "")
+    with _lock:
+        if (bucket, folder) not in _meters:
+            _meters[bucket, folder] = Meter(bucket, Path(folder) if folder else None)
+        return _meters[bucket, folder]
+
+
+def _forked() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for meter in _meters.values():
+        meter.forked()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
+def is_charged(error: Exception) -> bool:
+    """Whether a request that failed was answered, and so is charged."""
+    from obstore import exceptions
+
+    told = (
+        exceptions.AlreadyExistsError, exceptions.NotFoundError, exceptions.NotModifiedError,
+        exceptions.PermissionDeniedError, exceptions.PreconditionError,
+        exceptions.UnauthenticatedError, FileNotFoundError, PermissionError,
+    )  # fmt: skip
+    words = str(error)
+    if _FREE.search(words):
+        return False
+    return isinstance(error, told) or bool(_REFUSED.search(words))
+
+
+def packed(usage: Usage) -> bytes:
+    return _RECORD.pack(
+        *(getattr(usage, name) for name in FIELDS[:5]), usage.byte_s & _LOW, usage.byte_s >> 64
+    )
+
+
+def total(folder: Path, bucket: str) -> Usage | None:
+    """Of all processes that have left a record there; None: none has."""
+    found = None
+    for path in folder.glob(f"*{_SUFFIX}"):
+        if path.name.rsplit(".", 2)[0] != bucket:
+            continue
+        with suppress(OSError, struct.error):
+            *usual, low, high = _RECORD.unpack(path.read_bytes())
+            one = Usage(**dict(zip(FIELDS, (*usual, low + (high << 64)), strict=True)))
+            found = one if found is None else found + one
+    return found
+
+
+def bucket_of(store_url: str) -> str:
+    """Of an S3 store; "" for all others, of which nothing is counted."""
+    scheme, _, rest = store_url.partition("://")
+    return rest.partition("/")[0] if scheme == "s3" else ""

@@ -1,0 +1,159 @@
+"""What a machine says of its use of the store is what the store's books have."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from msgspec import json
+
+from tests.ec2.s3 import Books, booked
+from tests.eventually import eventually
+from tests.runs.builders import AT, WAY
+from tests.store import servers
+from tests.supervisor.builders import RUNNING, working
+from tradewind import journal, steps
+from tradewind.errors import NotFound
+from tradewind.model import places
+from tradewind.model.boot import Boot
+from tradewind.model.event import Event, LegOver, LegRequested, Submitted
+from tradewind.model.run import Heartbeat, Request, Spec
+from tradewind.model.usage import Usage
+from tradewind.store.memory import MemoryStore
+from tradewind.store.objects import ObjectStore
+from tradewind.store.steps import performer
+from tradewind.supervisor import keeper
+from tradewind.supervisor.beat import tell
+
+RUN, HEART = "run-1", places.heartbeat("run-1", "m1")
+JOB = """
+import os, sys
+from tradewind import store
+opened = store.open(os.environ["TRADEWIND_STORE"])
+opened.upload_parts("mine", [b"x" * (3 << 20)] * 5, 15 << 20)
+opened.get("mine")
+opened.replace("child", b"123")
+if sys.argv[1] == "dies":
+    os.kill(os.getpid(), 9)
+opened.list_after("")
+"""
+
+
+def test_a_report_counts_itself() -> None:
+    for before in (Usage(), Usage(writes=9, bytes_in=9_999_700), Usage(bytes_in=10**12 - 400)):
+        store = MemoryStore()
+        told = tell(working(), RUNNING, 60.0, lambda used=before: used)  # type: ignore[misc]
+        steps.run(told, performer(store))
+        data = store.get(HEART)
+        expected = before + Usage(writes=1, bytes_in=len(data))
+        assert json.decode(data, type=Heartbeat).usage == expected
+
+
+def test_where_nobody_charges_nothing_is_said() -> None:
+    store = MemoryStore()
+    steps.run(tell(working(), RUNNING, 60.0), performer(store))
+    assert json.decode(store.get(HEART), type=Heartbeat).usage is None
+
+
+def test_a_machine_that_ends_in_order_has_told_all(tmp_path: Path) -> None:
+    """The supervisor's own requests, those of the job and of a process of it that was killed, and
+    of a supervisor that was."""
+    books = Books()
+    (tmp_path / "s3").mkdir()
+    with (
+        servers.s3(tmp_path / "s3") as env,
+        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
+    ):
+        ours = ObjectStore("s3://runs/team", env=env)  # not through the door
+        job = f"{sys.executable} -c '{JOB}'"
+        _submit(ours, f"{job} dies; {job} lives && sleep 3")
+        (home := tmp_path / "m1").mkdir()
+        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+        first = subprocess.Popen(command, env=there)
+        try:
+            eventually(lambda: _read(ours, "child") and _beat(ours), within_s=60)
+        finally:
+            first.send_signal(signal.SIGKILL)
+            first.wait()
+        second = subprocess.Popen(command, env=there)
+        try:
+            eventually(lambda: (beat := _beat(ours)) and beat.doing == "finished", within_s=90)
+            _record(ours, 3, LegOver(leg=1, cause="finished", reason="all is done"))
+            assert second.wait(60) == 0
+        finally:
+            second.kill()
+            second.wait()
+        last = _beat(ours)
+    assert last is not None
+    assert last.usage is not None
+    told, (row,) = last.usage, books.asked.values()
+    counted = (told.writes, told.reads, told.bytes_in, told.bytes_out)
+    assert counted == (row.writes, row.reads, row.bytes_in, row.bytes_out)
+    assert told.bytes_in > 3 * 15 << 20  # the job was begun twice
+
+
+def test_a_machine_that_is_taken_loses_what_came_after_its_last_words(tmp_path: Path) -> None:
+    """And no more than that: what it asked for after the report before it."""
+    books = Books()
+    (tmp_path / "s3").mkdir()
+    busy = 'while True: opened.replace("beat", b"1")'
+    with (
+        servers.s3(tmp_path / "s3") as env,
+        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
+    ):
+        ours = ObjectStore("s3://runs/team", env=env)
+        _submit(ours, f"exec {sys.executable} -c '{JOB}{busy}' lives")
+        (home := tmp_path / "m1").mkdir()
+        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        machine = subprocess.Popen(command, env=there)
+        try:
+            eventually(lambda: (beat := _beat(ours)) and beat.beat > 4 and _read(ours, "beat"))
+        finally:
+            machine.kill()  # and with it goes its job
+            machine.wait()
+        eventually(lambda: not keeper.find(f"l-1-{os.getpid()}/m1/command"))
+        last = _beat(ours)
+    assert last is not None
+    assert last.usage is not None
+    (row,) = books.asked.values()
+    reports = [n for n, (_, method, path, _) in enumerate(books.log) if path.endswith(HEART)]
+    since = [method for _, method, _, _ in books.log[reports[-2] :]]
+    assert 0 < row.writes - last.usage.writes <= sum(each == "PUT" for each in since)
+    assert 0 <= row.reads - last.usage.reads <= sum(each == "GET" for each in since)
+
+
+def _submit(store: ObjectStore, command: str) -> None:
+    job = {"command": command}
+    _record(store, 1, Submitted(run_id=RUN, spec=Spec(name="t", work=1.0, ways=(WAY,), job=job)))
+    request = Request(launch_id="l-1", run_id=RUN, leg=1, way=WAY, hard_stop_s=36_000)
+    _record(store, 2, LegRequested(request=request, reason="r"))
+
+
+def _record(store: ObjectStore, number: int, event: Event) -> None:
+    assert journal.append(store, RUN, number, writer="w", at=AT, events=[event])
+
+
+def _boot(home: Path) -> str:
+    boot = Boot(
+        store_url="s3://runs/team", run_id=RUN, leg=1, rank=0, nodes=1, machine_id="m1",
+        launch_id=f"l-1-{os.getpid()}", hard_stop_s=36_000, after=2,
+    )  # fmt: skip
+    (home / "boot.json").write_bytes(json.encode(boot))
+    return str(home / "boot.json")
+
+
+def _read(store: ObjectStore, key: str) -> bytes | None:
+    try:
+        return store.get(key)
+    except NotFound:
+        return None
+
+
+def _beat(store: ObjectStore) -> Heartbeat | None:
+    data = _read(store, HEART)
+    return json.decode(data, type=Heartbeat) if data else None
