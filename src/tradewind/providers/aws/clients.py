@@ -14,6 +14,9 @@ from tradewind.errors import MissingExtra, NoAccess
 _CONNECT_S, _READ_S = 5, 30
 _ATTEMPTS = 4
 """Of each call, with pauses that grow. Those that buy have a token, and may be repeated too."""
+_REGIONAL = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
+"""Without these botocore makes links to s3.amazonaws.com for every region. For a bucket that is new
+or in a newer region that redirects or refuses, and a link is signed for its host."""
 
 
 class Account:
@@ -47,23 +50,31 @@ class Account:
         return self._session.region_name or ""
 
     def client(self, service: str, region: str) -> Any:
-        from botocore.config import Config
-
         with self._lock:
             if (service, region) not in self._clients:
-                self._clients[service, region] = self._session.client(
-                    service,
-                    region_name=region,
-                    config=Config(
-                        connect_timeout=_CONNECT_S,
-                        read_timeout=_READ_S,
-                        retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
-                        user_agent_extra="tradewind",
-                        # Links in the old way are made by default still; most regions refuse them.
-                        signature_version="s3v4" if service == "s3" else None,
-                    ),
-                )
+                made = self._made(service, region)
+                # Not for what is like S3 and stands elsewhere: that seldom has a name per bucket.
+                if service == "s3" and ".amazonaws.com" in made.meta.endpoint_url:
+                    made = self._made(service, region, s3=_REGIONAL)
+                self._clients[service, region] = made
             return self._clients[service, region]
+
+    def _made(self, service: str, region: str, s3: dict[str, str] | None = None) -> Any:
+        from botocore.config import Config
+
+        return self._session.client(
+            service,
+            region_name=region,
+            config=Config(
+                connect_timeout=_CONNECT_S,
+                read_timeout=_READ_S,
+                retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+                user_agent_extra="tradewind",
+                # Links in the old way are made by default still; most regions refuse them.
+                signature_version="s3v4" if service == "s3" else None,
+                s3=s3,
+            ),
+        )
 
     def number(self) -> str:
         """The account's twelve digits."""
