@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue, NotFound
@@ -23,6 +24,8 @@ _LINK_S = 3600
 """A machine that has not come up by then never will."""
 _PYTHONS = ("3.12", "3.13")
 """Of the usual images: Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
+_OTHER_PYTHONS = ("3.11", "3.14")
+"""Of images that users name, as far as first.sh takes them and there are wheels for them."""
 _PROCESSORS = {"x86_64": "x86_64", "arm64": "aarch64"}
 
 
@@ -95,8 +98,11 @@ class Packer:
 
         with self._lock:
             if architecture not in self._kits:
-                made = kit.build(self._store.url, targets=_targets(architecture))
-                self._kits[architecture] = made
+                self._kits[architecture] = kit.build(
+                    self._store.url,
+                    targets=_targets(architecture, _PYTHONS),
+                    wished=_targets(architecture, _OTHER_PYTHONS),
+                )
             # Each time: buckets forget kits after a month.
             return kit.publish(self._store, self._kits[architecture])
 
@@ -114,11 +120,12 @@ class Packer:
             )
 
 
-def _targets(architecture: str) -> list[tuple[str, str]]:
+def _targets(architecture: str, pythons: Sequence[str]) -> list[tuple[str, str]]:
     """Those for which this computer's own wheels are not enough."""
     import platform
     import sys
 
     processor = _PROCESSORS.get(architecture, architecture)
     own = (f"{sys.version_info.major}.{sys.version_info.minor}", platform.machine())
-    return [(python, processor) for python in _PYTHONS if (python, processor) != own]
+    alike = sys.platform == "linux" and platform.libc_ver()[0] == "glibc"
+    return [(each, processor) for each in pythons if not alike or (each, processor) != own]
