@@ -74,6 +74,16 @@ def test_the_account_is_asked_for_nothing_that_was_not_set_up(aws: AwsProvider) 
     assert caught.value.kind == "not_found"
 
 
+def test_no_gpu_is_bought_that_the_image_cannot_drive(cloud: Control, owner: str) -> None:
+    old = way(instance_type="p3dn.24xlarge")
+    aws = open_aws(argument(cloud, footprint(cloud), owner))
+    with pytest.raises(Refused, match="has V100s, and the driver of our images") as caught:
+        aws.launch(at(aws, old).request(), 1)
+    assert caught.value.kind == "not_allowed"
+    assert "--image" in str(caught.value.hint)
+    assert not aws.list_machines().machines
+
+
 def test_all_regions_are_listed_at_once(cloud: Control, owner: str) -> None:
     made = footprint(cloud, REGION, "eu-west-1")
     both = open_aws(argument(cloud, made, owner))

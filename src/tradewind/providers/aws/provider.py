@@ -83,6 +83,9 @@ class AwsProvider:
         if found:
             return found
         kind = self._kind(region, request.way.instance_type)
+        undriven = "" if self._footprint.image else images.undriven(kind)
+        if undriven:
+            raise Refused("not_allowed", undriven, hint=images.OWN_IMAGE)
         asked = order.parameters(
             request,
             self._owner,

@@ -17,7 +17,7 @@ from tradewind import clock
 from tradewind.model.run import Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint
-from tradewind.providers.aws.limits import quotas, zones
+from tradewind.providers.aws.limits import images, quotas, zones
 from tradewind.providers.aws.limits.looking import Sight, look, within
 from tradewind.providers.aws.limits.scores import scores
 from tradewind.units import format_money
@@ -33,6 +33,7 @@ KINDS = {
     "not_offered": "no zone of the region, or not this one, offers the type",
     "zone_off": "the zone is not there, or not up, for this account",
     "no_subnet": "setup has made no subnet in the zone",
+    "no_driver": "our images have no driver for what the type computes with",
     "no_spot": "the type is not sold on the spot market",
     "quota": "the quota is smaller than what is needed, however little is in use",
     "in_use": "the quota would do, if others did not use so much of it",
@@ -152,6 +153,9 @@ def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
         setup = f"tradewind aws setup --region {way.region} makes it"
         return reason("no_subnet", f"there is no subnet of ours in {way.zone}", setup)
     facts = (sight.facts or {}).get(kind)
+    undriven = images.undriven(facts) if facts and not footprint.image else ""
+    if undriven:
+        return reason("no_driver", undriven, images.OWN_IMAGE)
     if way.market == "spot" and facts and not facts.spot:
         return reason("no_spot", f"{kind} is not sold on the spot market")
     return None

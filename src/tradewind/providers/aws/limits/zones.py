@@ -42,6 +42,8 @@ class TypeFacts(Struct, frozen=True, kw_only=True):
     gpus: int = 0
     gpu: str = ""
     gpu_maker: str = ""
+    gpu_share: float = 1.0
+    """How much of a GPU each is: g6f has an eighth of one."""
     neurons: int = 0
     spot: bool = True
     """It is sold on the spot market, somewhere."""
@@ -157,9 +159,10 @@ def _facts(told: dict[str, Any]) -> TypeFacts:
         efa=bool(network.get("EfaSupported")),
         efa_interfaces=network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
         network_cards=network.get("MaximumNetworkCards", 1),
-        gpus=sum(gpu.get("Count", 0) for gpu in gpus),
+        gpus=sum(gpu.get("Count", 0) or gpu.get("LogicalGpuCount", 0) for gpu in gpus),
         gpu=gpus[0].get("Name", "") if gpus else "",
         gpu_maker=gpus[0].get("Manufacturer", "") if gpus else "",
+        gpu_share=min((gpu.get("GpuPartitionSize", 1.0) for gpu in gpus), default=1.0),
         neurons=sum(it.get("Count", 0) for it in neurons or inference),
         spot="spot" in told.get("SupportedUsageClasses", ["spot"]),
     )
