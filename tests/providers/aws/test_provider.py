@@ -211,6 +211,25 @@ def test_machines_of_a_leg_stand_together(cloud: Control, aws: AwsProvider, owne
     assert groups.remove(account, REGION, name)  # as often as one likes
 
 
+@pytest.mark.parametrize("kind", ["p4d.24xlarge", "p5.48xlarge", "p6-b300.48xlarge"])
+@pytest.mark.parametrize("public", [True, False])
+def test_interfaces_are_as_the_cards_have_them(
+    cloud: Control, owner: str, kind: str, public: bool
+) -> None:
+    """The equipment knows which card takes what, and how many."""
+    made = footprint(cloud)
+    there = replace(made.regions[REGION], public=public)
+    aws = open_aws(argument(cloud, replace(made, regions={REGION: there}), owner))
+    cloud.quota("L-417A185B", 1000)
+    ec2 = cloud.client("ec2", REGION)
+    (it,) = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone-id",
+        Filters=[{"Name": "instance-type", "Values": [kind]}],
+    )["InstanceTypeOfferings"][:1]
+    bought = aws.launch(at(aws, way(instance_type=kind, zone=it["Location"])).request(nodes=2), 1)
+    assert len(bought) == 2
+
+
 def test_what_is_reserved_is_used(cloud: Control, aws: AwsProvider) -> None:
     kept = way(market="reserved")
     with pytest.raises(Refused, match="no reservation of"):

@@ -71,7 +71,9 @@ def test_what_can_be_had_stays_as_it_is(cloud: Cloud, account: Account) -> None:
         _way(provider="local", region="here", zone=""),
         _way("p4d.24xlarge", nodes=4),
     ]
-    assert usable(account, FOOTPRINT, ways, now=NOW) == Usable(ways=tuple(ways))
+    slow = "us-east-1: with a public address p4d.24xlarge has 1 of 4 EFA interfaces; in private"
+    found = usable(account, FOOTPRINT, ways, now=NOW)
+    assert found == Usable(ways=tuple(ways), warnings=(f"{slow} subnets it has all",))
     # One look for all of them.
     once = ["DescribeRegions", "DescribeAvailabilityZones", "DescribeInstanceTypes"]
     assert [cloud.actions().count(name) for name in once] == [1, 1, 1]
@@ -111,6 +113,14 @@ def test_places_where_it_cannot_be_had(account: Account) -> None:
     assert told["spot g5.xlarge in aws/usw2-az4"][0] == "not_offered"
     assert found.ways == ()
     assert all(reason.lasting for reason in found.rejected)
+
+
+@pytest.mark.usefixtures("_plenty")
+def test_private_machines_talk_as_fast_as_they_can(account: Account) -> None:
+    there = structs.replace(FOOTPRINT.regions["us-east-1"], public=False)
+    private = structs.replace(FOOTPRINT, regions={"us-east-1": there})
+    assert usable(account, private, [_way("p4d.24xlarge", nodes=4)], now=NOW).warnings == ()
+    assert usable(account, FOOTPRINT, [_way("p4d.24xlarge")], now=NOW).warnings == ()
 
 
 @pytest.mark.usefixtures("_plenty")
