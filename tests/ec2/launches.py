@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.ec2 import checks, quotas
+from tests.ec2.actions import is_ready
 from tests.ec2.checks import refuse
 from tests.ec2.clock import moment
 from tests.ec2.dials import PLENTY
@@ -68,7 +69,8 @@ def _launch(
     zones = _zone(world, backend, more, kind, market)
     count = _granted(world, backend.region_name, zones, kind, market, count)
     group = world.asked.get("Placement.GroupName", "")
-    if group and (backend.region_name, group) not in world.groups:
+    there = world.groups.get((backend.region_name, group))
+    if group and not (there and is_ready(world, there)):
         raise refuse("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
     _volumes(world.asked, backend, image_id, more)
     # Moto would have one interface at each device index, whatever its card.

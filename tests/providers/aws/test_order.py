@@ -156,6 +156,23 @@ def test_what_the_user_has_reserved_is_taken() -> None:
     assert made["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
 
 
+def test_what_is_reserved_stands_where_it_was_reserved() -> None:
+    """A group of another name does not match a reservation, and a block stands together anyway."""
+    kept = order.Reservation(reservation_id="cr-1", block=False)
+    within = replace(kept, group="theirs")
+    block = replace(within, block=True)
+    way = replace(ON, market="reserved")
+    assert asked(way, 2, FAST, reservation=within)["Placement"] == {"GroupName": "theirs"}
+    assert asked(way, 1, PLAIN, reservation=within)["Placement"] == {"GroupName": "theirs"}
+    for each in (kept, block):
+        assert "Placement" not in asked(way, 2, FAST, reservation=each)
+        assert not order.wants_group(request(way, 2), FAST, each)
+    assert not order.wants_group(request(way, 2), FAST, within)
+    # By EFA they talk all the same.
+    made = asked(way, 2, FAST, reservation=block, public=False)["NetworkInterfaces"]
+    assert len(made) == 5
+
+
 def test_a_zone_without_a_subnet_is_refused() -> None:
     with pytest.raises(Refused, match="no subnet for machines in use1-az9") as caught:
         asked(replace(ON, zone="use1-az9"))

@@ -86,6 +86,7 @@ class AwsProvider:
         undriven = "" if self._footprint.image else images.undriven(kind)
         if undriven:
             raise Refused("not_allowed", undriven, hint=images.OWN_IMAGE)
+        reservation = reservations.find(self._account, request)
         asked = order.parameters(
             request,
             self._owner,
@@ -98,12 +99,12 @@ class AwsProvider:
                 self._footprint.image,
                 accelerator=kind.accelerator,
             ),
-            reservation=reservations.find(self._account, request),
+            reservation=reservation,
             user_data=user_data(
                 self._boot(request, after), self._luggage(request, kind.architecture)
             ),
         )
-        if order.wants_group(request, kind):
+        if order.wants_group(request, kind, reservation):
             groups.create(self._account, request, self._owner)
         return self._buy(request, asked)
 

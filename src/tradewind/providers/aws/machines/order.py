@@ -23,6 +23,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
     reservation_id: str
     block: bool
     """For a fixed time (a capacity block), which is bought in another way."""
+    group: str = ""
+    """The placement group that it was made in: machines elsewhere do not match it."""
 
 
 def token(request: Request, owner: str) -> str:
@@ -42,8 +44,9 @@ def talks_fast(request: Request, kind: TypeFacts) -> bool:
     return request.way.nodes > 1 and kind.efa
 
 
-def wants_group(request: Request, kind: TypeFacts) -> bool:
-    return talks_fast(request, kind)
+def wants_group(request: Request, kind: TypeFacts, reservation: Reservation | None) -> bool:
+    """One of its own. What is reserved stands where it was reserved, and blocks stand together."""
+    return talks_fast(request, kind) and reservation is None
 
 
 def parameters(
@@ -86,8 +89,10 @@ def parameters(
         "TagSpecifications": _tags(request, owner),
         "UserData": user_data,
     }
-    if wants_group(request, kind):
+    if wants_group(request, kind, reservation):
         made["Placement"] = {"GroupName": group_name(request, owner)}
+    elif reservation is not None and reservation.group and not reservation.block:
+        made["Placement"] = {"GroupName": reservation.group}
     if footprint.key_pair:
         made["KeyName"] = footprint.key_pair
     if way.market == "spot":
