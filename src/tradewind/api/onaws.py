@@ -10,7 +10,8 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind import clock
+from tradewind.errors import InvalidValue, NoAccess, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model.run import Request
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 _LINK_S = 3600
 """A machine that has not come up by then never will."""
+_LEAST_S = 15 * 60
+"""For so long a machine may need its links. They die with temporary credentials that signed them;
+and only then botocore would have renewed those, had it been able to."""
 _PYTHONS = ("3.12", "3.13")
 """Of the usual images: Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
 _OTHER_PYTHONS = ("3.11", "3.14")
@@ -80,6 +84,7 @@ class Packer:
         from tradewind.model import places
         from tradewind.providers.aws.machines.userdata import Luggage
 
+        self._check_credentials()
         kit = self._sent(architecture)
         environment = {"AWS_REGION": self._record.bucket_region}
         for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):  # for buckets that are like S3
@@ -92,6 +97,16 @@ class Packer:
             tell=self._link("put_object", places.first_log(request.run_id, request.leg)),
             environment=environment,
         )
+
+    def _check_credentials(self) -> None:
+        ends = self._account.expires_s()
+        left = _LEAST_S if ends is None else ends - clock.now().timestamp()
+        if left < _LEAST_S:
+            raise NoAccess(
+                f"the AWS credentials end in {max(0, int(left // 60))} min, and with them the links"
+                " by which machines begin: nothing was bought",
+                hint="renew them, for example by `aws sso login`",
+            )
 
     def _sent(self, architecture: str) -> str:
         from tradewind.supervisor import kit

@@ -85,3 +85,17 @@ class Account:
                 sts = self.client("sts", self.region or "us-east-1")
                 self._number = str(sts.get_caller_identity()["Account"])
         return self._number
+
+    def expires_s(self) -> float | None:
+        """When the credentials end, in seconds since 1970; None: never, or nobody knows. Those that
+        can be renewed are, by botocore, in their last fifteen minutes."""
+        from tradewind.providers.aws.troubles import explained
+
+        found = self._session.get_credentials()
+        try:
+            with explained("renewing the credentials"):
+                found.get_frozen_credentials()
+        except RuntimeError as error:  # botocore's, of some that have ended and are not renewed
+            raise NoAccess(str(error), hint="renew them, for example by `aws sso login`") from None
+        ends = getattr(found, "_expiry_time", None)  # those of a file or a variable have none
+        return None if ends is None else float(ends.timestamp())
