@@ -128,7 +128,7 @@ def test_a_gpu_that_our_images_cannot_drive(cloud: Cloud, account: Account) -> N
     def gpu(name: str, maker: str = "NVIDIA", **more: object) -> dict[str, object]:
         return {"gpuInfo": {"gpus": [{"name": name, "manufacturer": maker, "count": 1, **more}]}}
 
-    told = {
+    told: dict[str, dict[str, object]] = {
         "g4ad.xlarge": gpu("Radeon Pro V520", "AMD"),
         "dl1.24xlarge": gpu("Gaudi HL-205", "Habana"),
         "p3.2xlarge": gpu("V100"),

@@ -81,9 +81,12 @@ def test_what_a_launch_must_know_of_a_type(account: Account) -> None:
 
 
 def test_cards_that_do_not_tell_what_they_take(cloud: Cloud, account: Account) -> None:
-    network = {"efaSupported": True, "maximumNetworkCards": 17}
+    network = {
+        "efaSupported": True,
+        "maximumNetworkCards": 17,
+        "efaInfo": {"maximumEfaInterfaces": 16},
+    }
     told = {"instanceType": "p9.huge", "networkInfo": network}
-    network |= {"efaInfo": {"maximumEfaInterfaces": 16}}
     cloud.on("DescribeInstanceTypes", xml("DescribeInstanceTypes", instanceTypeSet=[told]))
     found = zones.facts(account, HERE, ["p9.huge"])["p9.huge"]
     assert (found.efa_cards, found.efa_first) == (tuple(range(1, 17)), False)
