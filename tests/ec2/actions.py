@@ -45,6 +45,10 @@ def _chosen(given: list[dict[str, Any]], asked: Any, names: dict[str, str]) -> l
     return given
 
 
+def is_ready(world: World, group: dict[str, Any]) -> bool:
+    return world.now() >= world.things[group["GroupId"]].made + world.dials.group_lag_s
+
+
 def _placement_groups(world: World) -> dict[str, Any]:
     def create_placement_group(asked: Any) -> Any:
         name, strategy = asked._get_param("GroupName"), asked._get_param("Strategy", "cluster")
@@ -81,7 +85,11 @@ def _placement_groups(world: World) -> dict[str, Any]:
         return _answer()
 
     def describe_placement_groups(asked: Any) -> Any:
-        given = [group for (region, _), group in world.groups.items() if region == asked.region]
+        given = [
+            group | {"State": "available" if is_ready(world, group) else "pending"}
+            for (region, _), group in world.groups.items()
+            if region == asked.region
+        ]
         for name in asked._get_param("GroupNames", []):
             if name not in [each["GroupName"] for each in given]:
                 words = f"The Placement Group '{name}' is unknown."

@@ -62,3 +62,36 @@ def bid(world: World, region: str, zone: str, kind: str, market: str) -> None:
             f"Your Spot request price of {most} is lower than the minimum required Spot request "
             f"fulfillment price of {price:g}.",
         )
+
+
+def interfaces(world: World, kind: str) -> None:
+    """Where each stands, of which kind, and how many."""
+    from moto.ec2.models.instance_types import INSTANCE_TYPES
+
+    told = INSTANCE_TYPES[kind]["NetworkInfo"]
+    able = {each["NetworkCardIndex"]: each["InterfaceTypes"] for each in told["NetworkCards"]}
+    places, efas = [], 0
+    prefix = "NetworkInterface."
+    for number in sorted({k.split(".")[1] for k in world.asked if k.startswith(prefix)}, key=int):
+        given = {k: v for k, v in world.asked.items() if k.startswith(f"{prefix}{number}.")}
+        one = {k.removeprefix(f"{prefix}{number}."): v for k, v in given.items()}
+        if "DeviceIndex" not in one:
+            return  # one that was there before
+        card, wished = int(one.get("NetworkCardIndex", 0)), one.get("InterfaceType", "interface")
+        places.append((card, int(one["DeviceIndex"]), wished))
+        efas += wished.startswith("efa")
+        if wished not in able.get(card, ()):
+            words = f"{kind} takes no {wished} on network card {card}"
+            raise refuse("InvalidParameterCombination", words)
+    most = told.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0)
+    if efas > most:
+        raise refuse("AttachmentLimitExceeded", f"{kind} takes {most} EFA interfaces, not {efas}")
+    stands = [each[:2] for each in places]
+    if len(set(stands)) < len(stands) or (places and (0, 0) not in stands):
+        raise refuse("InvalidParameterValue", f"Network interfaces may not be at {stands}")
+    if (0, 0, "efa-only") in places:
+        raise refuse("InvalidParameterCombination", "The primary interface may not be efa-only")
+    public = [k for k, v in world.asked.items() if k.endswith("AssociatePublicIpAddress") and v]
+    if public and len(places) > 1:
+        words = "The associatePublicIPAddress parameter cannot be specified when launching with "
+        raise refuse("InvalidParameterCombination", words + "multiple network interfaces.")

@@ -4,6 +4,7 @@ Every public method here is a request: its arguments and answers are JSON."""
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Any
 
 from tests.ec2.bill import bill
@@ -91,6 +92,8 @@ class Controls:
         self._world.market.scores[zone] = score
 
     def reservation(self, told: dict[str, Any]) -> None:
+        if "EndDate" in told:
+            told |= {"EndDate": datetime.fromisoformat(told["EndDate"])}
         self._world.reservations.append(told)
 
     def parameter(self, name: str, image: str) -> None:

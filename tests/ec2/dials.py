@@ -27,7 +27,7 @@ STATUS = {
 """Of errors that are not answered by 400."""
 
 
-_TURNED = ("lag_s", "iam_lag_s", "pending_s", "shutting_down_s", "speed", "body_env")
+_TURNED = ("lag_s", "iam_lag_s", "group_lag_s", "pending_s", "shutting_down_s", "speed", "body_env")
 
 
 @dataclass
@@ -51,6 +51,8 @@ class Dials:
     """For so long a new machine is not listed, and one that ended is listed as it was."""
     iam_lag_s: float = 0.0
     """For so long a launch does not know an instance profile that was given its role just now."""
+    group_lag_s: float = 0.0
+    """For so long a new placement group is pending, and no launch knows it."""
     pending_s: float = 0.3
     shutting_down_s: float = 0.2
     speed: float = 1.0

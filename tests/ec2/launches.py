@@ -4,7 +4,8 @@ Moto's backend is changed in place, so that every way to launch (RunInstances, R
 fleets) meets the same limits. Also set right: MaxCount (moto knows MinCount only), the profile of
 all machines and not of the first only, root volumes and network interfaces that go with their
 machine, one spot request each. Known lies: a fleet that finds no room fails as a whole; stopped
-machines cannot be started; security groups guard nothing.
+machines cannot be started; security groups guard nothing; interfaces for EFA alone are looked at
+and not made.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.ec2 import checks, quotas
+from tests.ec2.actions import is_ready
 from tests.ec2.checks import refuse
 from tests.ec2.clock import moment
 from tests.ec2.dials import PLENTY
@@ -63,12 +65,16 @@ def _launch(
     kind = more.get("instance_type", "m1.small")
     checks.known(kind)
     checks.profile(world)
+    checks.interfaces(world, kind)
     zones = _zone(world, backend, more, kind, market)
     count = _granted(world, backend.region_name, zones, kind, market, count)
     group = world.asked.get("Placement.GroupName", "")
-    if group and (backend.region_name, group) not in world.groups:
+    there = world.groups.get((backend.region_name, group))
+    if group and not (there and is_ready(world, there)):
         raise refuse("InvalidPlacementGroup.Unknown", f"The Placement Group '{group}' is unknown.")
     _volumes(world.asked, backend, image_id, more)
+    # Moto would have one interface at each device index, whatever its card.
+    more["nics"] = [n for n in more.get("nics") or [] if n.get("InterfaceType") != "efa-only"]
     reservation = whole(backend, image_id, count, user_data, group_names, **more)
     for instance in reservation.instances:
         instance.placement.group_name = group

@@ -209,3 +209,49 @@ def test_a_supervisor_that_is_killed_again_and_again_is_given_up(
     finally:
         for each, handler in zip((signal.SIGTERM, signal.SIGINT), before, strict=True):
             signal.signal(each, handler)
+
+
+@pytest.mark.parametrize(
+    ("wheel", "fits"),
+    [
+        ("a-1-py3-none-any", True),
+        ("a-1-cp311-abi3-manylinux_2_17_x86_64.manylinux2014_x86_64", True),
+        ("a-1-cp312-cp312-manylinux_2_28_x86_64", True),
+        ("a-1-cp312-cp312-linux_x86_64", True),
+        ("a-1-cp312-cp312-macosx_10_12_x86_64", False),
+        ("a-1-cp312-cp312-musllinux_1_2_x86_64", False),
+        ("a-1-cp312-cp312-manylinux_2_28_aarch64", False),
+        ("a-1-cp313-cp313-manylinux_2_28_x86_64", False),
+        ("a-1-cp313-abi3-manylinux_2_28_x86_64", False),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="it is about Linux")
+def test_which_wheels_an_intel_machine_with_python_3_12_takes(wheel: str, fits: bool) -> None:
+    assert bootstrap._fits(wheel, 12, "x86_64") is fits
+
+
+def test_without_pip_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in environments that uv makes."""
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    with pytest.raises(NotFound, match="has no pip") as told:
+        kit.build("file:///x", targets=[("3.12", "x86_64")])
+    assert "ensurepip" in str(told.value.hint)
+
+
+@pytest.mark.system  # pip fetches wheels for other Pythons
+def test_a_kit_for_several_pythons() -> None:
+    made = kit.build(
+        "s3://bucket", targets=[("3.12", "x86_64"), ("3.13", "x86_64")], wished=[("3.1", "x86_64")]
+    )
+    with tarfile.open(fileobj=io.BytesIO(made)) as tar:
+        names = tar.getnames()
+    parts = [name.split("-") for name in names]
+    assert {"cp312", "cp313"} <= {each[2] for each in parts if each[0] == "msgspec"}
+    # One of obstore is for all, and no other package is there twice.
+    assert len([each for each in parts if each[0] == "obstore"]) == 1
+    assert len([each for each in parts if each[0] == "nvidia_ml_py"]) == 1
+    assert all(kit.is_pure(name) or "manylinux_2_17_x86_64" in name for name in names)
+    assert len(made) < 12_000_000

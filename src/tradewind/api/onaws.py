@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind import clock
+from tradewind.errors import InvalidValue, NoAccess, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model.run import Request
@@ -21,8 +23,13 @@ if TYPE_CHECKING:
 
 _LINK_S = 3600
 """A machine that has not come up by then never will."""
+_LEAST_S = 15 * 60
+"""For so long a machine may need its links. They die with temporary credentials that signed them;
+and only then botocore would have renewed those, had it been able to."""
 _PYTHONS = ("3.12", "3.13")
 """Of the usual images: Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
+_OTHER_PYTHONS = ("3.11", "3.14")
+"""Of images that users name, as far as first.sh takes them and there are wheels for them."""
 _PROCESSORS = {"x86_64": "x86_64", "arm64": "aarch64"}
 
 
@@ -77,6 +84,7 @@ class Packer:
         from tradewind.model import places
         from tradewind.providers.aws.machines.userdata import Luggage
 
+        self._check_credentials()
         kit = self._sent(architecture)
         environment = {"AWS_REGION": self._record.bucket_region}
         for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):  # for buckets that are like S3
@@ -90,13 +98,26 @@ class Packer:
             environment=environment,
         )
 
+    def _check_credentials(self) -> None:
+        ends = self._account.expires_s()
+        left = _LEAST_S if ends is None else ends - clock.now().timestamp()
+        if left < _LEAST_S:
+            raise NoAccess(
+                f"the AWS credentials end in {max(0, int(left // 60))} min, and with them the links"
+                " by which machines begin: nothing was bought",
+                hint="renew them, for example by `aws sso login`",
+            )
+
     def _sent(self, architecture: str) -> str:
         from tradewind.supervisor import kit
 
         with self._lock:
             if architecture not in self._kits:
-                made = kit.build(self._store.url, targets=_targets(architecture))
-                self._kits[architecture] = made
+                self._kits[architecture] = kit.build(
+                    self._store.url,
+                    targets=_targets(architecture, _PYTHONS),
+                    wished=_targets(architecture, _OTHER_PYTHONS),
+                )
             # Each time: buckets forget kits after a month.
             return kit.publish(self._store, self._kits[architecture])
 
@@ -114,11 +135,12 @@ class Packer:
             )
 
 
-def _targets(architecture: str) -> list[tuple[str, str]]:
+def _targets(architecture: str, pythons: Sequence[str]) -> list[tuple[str, str]]:
     """Those for which this computer's own wheels are not enough."""
     import platform
     import sys
 
     processor = _PROCESSORS.get(architecture, architecture)
     own = (f"{sys.version_info.major}.{sys.version_info.minor}", platform.machine())
-    return [(python, processor) for python in _PYTHONS if (python, processor) != own]
+    alike = sys.platform == "linux" and platform.libc_ver()[0] == "glibc"
+    return [(each, processor) for each in pythons if not alike or (each, processor) != own]

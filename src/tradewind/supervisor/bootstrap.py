@@ -140,14 +140,19 @@ def _names(wheels: Path) -> list[str]:
     return sorted({wheel.name.split("-")[0] for wheel in wheels.glob("*.whl")})
 
 
-def _fits(stem: str) -> bool:
+def _fits(
+    stem: str,
+    minor: int = sys.version_info.minor,
+    machine: str = platform.machine(),
+) -> bool:
     """Whether a wheel is for this Python: name-version-python-abi-platforms."""
     python, abi, platforms = stem.split("-")[-3:]
-    minor = sys.version_info.minor
     if python == "py3":
         return True
     version = re.fullmatch(r"cp3(\d+)", python)
-    if version is None or platform.machine() not in platforms:
+    system = "macosx" if sys.platform == "darwin" else "(many)?linux"  # and not musllinux
+    ours = re.compile(rf"{system}[0-9_]*_{re.escape(machine)}")
+    if version is None or not any(map(ours.fullmatch, platforms.split("."))):
         return False
     found = int(version[1])
     return found == minor if abi != "abi3" else found <= minor

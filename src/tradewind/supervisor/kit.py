@@ -19,6 +19,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
@@ -37,13 +38,29 @@ def needed(store_url: str) -> tuple[str, ...]:
     return (*_ALWAYS, "obstore") if bucket else _ALWAYS
 
 
-def build(store_url: str, *, targets: Sequence[tuple[str, str]] = ()) -> bytes:
+def build(
+    store_url: str,
+    *,
+    targets: Sequence[tuple[str, str]] = (),
+    wished: Sequence[tuple[str, str]] = (),
+) -> bytes:
     """`targets` are others than this computer: a version of Python and a processor, such as
-    ("3.12", "x86_64"), ("3.11", "aarch64"). They need the package index."""
-    names = needed(store_url)
-    wheels = dict([_own_wheel(), *map(_installed_wheel, names)])
-    for python, processor in targets:
-        wheels |= _fetched(names, python, processor)
+    ("3.12", "x86_64"), ("3.11", "aarch64"). They need the package index. So do those that are
+    `wished`, which are left out where there are no such wheels."""
+    installed = dict(map(_installed_wheel, needed(store_url)))
+    wheels = dict([_own_wheel(), *installed.items()])
+    others = (*targets, *wished)
+    if others:  # of what is installed here, only what machines like those can use
+        wheels = {name: data for name, data in wheels.items() if _serves(name, others)}
+    compiled = [name.split("-")[0] for name in installed if not is_pure(name)]
+    with ThreadPoolExecutor(max(1, len(others))) as pool:
+        told = pool.map(lambda target: _tried(compiled, *target), others)
+        for target, found in zip(others, told, strict=True):
+            if isinstance(found, SourceFailed):
+                if target in targets:
+                    raise found
+            else:
+                wheels |= {name: data for name, data in found.items() if not _has(wheels, name)}
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name in sorted(wheels):
@@ -51,6 +68,22 @@ def build(store_url: str, *, targets: Sequence[tuple[str, str]] = ()) -> bytes:
             info.size, info.mode = len(wheels[name]), 0o644
             tar.addfile(info, io.BytesIO(wheels[name]))
     return out.getvalue()
+
+
+def is_pure(wheel: str) -> bool:
+    """Whether it is for every computer, by its name."""
+    return wheel.endswith("-none-any.whl")
+
+
+def _serves(wheel: str, others: Iterable[tuple[str, str]]) -> bool:
+    system = wheel.rpartition("-")[2]
+    return is_pure(wheel) or ("linux" in system and any(each in system for _, each in others))
+
+
+def _has(wheels: Iterable[str], name: str) -> bool:
+    """One for several Pythons is fetched for each, and may be called otherwise here."""
+    what = name.split("-")[:-1]
+    return any(other.split("-")[:-1] == what for other in wheels)
 
 
 def key(kit: bytes) -> str:
@@ -131,7 +164,14 @@ def _record(name: str, data: bytes) -> str:
     return f"{name},sha256={digest},{len(data)}\n"
 
 
-def _fetched(names: Iterable[str], python: str, processor: str) -> dict[str, bytes]:
+def _tried(names: Sequence[str], python: str, processor: str) -> dict[str, bytes] | SourceFailed:
+    try:
+        return _fetched(names, python, processor)
+    except SourceFailed as error:
+        return error
+
+
+def _fetched(names: Sequence[str], python: str, processor: str) -> dict[str, bytes]:
     wanted = [f"{name}=={metadata.version(name)}" for name in names]
     # pip takes each for itself: a newer one does not stand for the older.
     platforms = [f"--platform={system}_{processor}" for system in _SYSTEMS]
@@ -143,6 +183,12 @@ def _fetched(names: Iterable[str], python: str, processor: str) -> dict[str, byt
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
+            if "No module named pip" in done.stderr:
+                raise NotFound(
+                    f"{sys.executable} has no pip, which fetches what machines with Python"
+                    f" {python} need",
+                    hint="uv pip install pip, or python -m ensurepip",
+                )
             lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
             raise SourceFailed(
                 f"pip cannot fetch {' '.join(wanted)} for {python}, {processor}: {lines[-1]}",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.providers.aws.cloud import KEYS, Answer, Cloud, error, quotas_of
+from tests.providers.aws.cloud import KEYS, Answer, Cloud, error, quotas_of, xml
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, Network
 
@@ -58,6 +58,8 @@ def footprint(cloud: Cloud, account: Account) -> Footprint:
     image = ec2.register_image(Name="Deep Learning AMI")["ImageId"]
     cloud.on("GetParameter", Answer(json.dumps({"Parameter": {"Value": image}})))
     cloud.on("CreatePlacementGroup", _DRY)
+    key = xml("GetEbsDefaultKmsKeyId", kmsKeyId="alias/aws/ebs")  # which moto does not have
+    cloud.on("GetEbsDefaultKmsKeyId", key)
     quotas_of(cloud, QUOTAS)
     return Footprint(
         account="123456789012",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from msgspec import structs
 
-from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of
+from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of, xml
 from tests.providers.aws.conftest import HERE, QUOTAS
 from tradewind import clock
 from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
@@ -56,6 +56,25 @@ def test_all_is_well(cloud: Cloud, account: Account, footprint: Footprint) -> No
         assert asked["TagSpecification.1.Tag.2.Value"] == OURS
         assert not asked["ClientToken"].startswith("tw-")
     assert not account.client("ec2", HERE).describe_instances()["Reservations"]
+
+
+def test_disks_by_a_key_of_the_account_s_own(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    """Who launches may not be allowed to use it, and EC2 does not say so."""
+    own = "arn:aws:kms:us-east-1:123456789012:key/1234"
+    cloud.on("GetEbsDefaultKmsKeyId", xml("GetEbsDefaultKmsKeyId", kmsKeyId=own))
+    found = _look(account, footprint)
+    what = f"us-east-1: disks are encrypted by {own}, a key of the account's own"
+    assert _wrong(found) == [(WARNING, what)]
+    (told,) = (finding for finding in found if finding.what == what)
+    assert "kms:CreateGrant" in told.todo
+    usual = "arn:aws:kms:us-east-1:123456789012:alias/aws/ebs"
+    cloud.on("GetEbsDefaultKmsKeyId", xml("GetEbsDefaultKmsKeyId", kmsKeyId=usual))
+    assert _wrong(_look(account, footprint)) == []
+    # It is asked where that is allowed, and not held against anybody where it is not.
+    cloud.on("GetEbsDefaultKmsKeyId", error("UnauthorizedOperation", status=403))
+    assert _wrong(_look(account, footprint)) == []
 
 
 def test_before_setup(cloud: Cloud, account: Account) -> None:

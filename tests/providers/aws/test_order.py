@@ -31,7 +31,7 @@ ON = replace(
     facts=FACTS,
 )
 PLAIN = TypeFacts(name="g5.xlarge", vcpus=4, memory_mib=16384, architecture="x86_64")
-FAST = replace(PLAIN, name="p4d.24xlarge", efa=True, network_cards=4)
+FAST = replace(PLAIN, name="p4d.24xlarge", efa=True, efa_cards=(0, 1, 2, 3), efa_first=True)
 IMAGE = Image(id="ami-1", root_device="/dev/sda1", root_gb=35, architecture="x86_64")
 
 
@@ -112,18 +112,37 @@ def test_machines_that_talk_fast_stand_together() -> None:
     assert "Placement" not in asked(nodes=2, kind=PLAIN)
     made = asked(nodes=2, kind=FAST, public=False)
     assert made["Placement"]["GroupName"] == order.group_name(request(nodes=2), "s3://b/team")
-    cards = made["NetworkInterfaces"]
-    assert [(each["NetworkCardIndex"], each["DeviceIndex"]) for each in cards] == [
-        (0, 0),
-        (1, 1),
-        (2, 1),
-        (3, 1),
+
+
+def _layout(**more: Any) -> list[tuple[int, int, str]]:
+    made = asked(nodes=2, **more)["NetworkInterfaces"]
+    return [(it["NetworkCardIndex"], it["DeviceIndex"], it["InterfaceType"]) for it in made]
+
+
+def test_each_card_has_an_interface_for_efa() -> None:
+    assert _layout(kind=FAST, public=False) == [
+        (0, 0, "interface"),
+        (0, 1, "efa-only"),
+        (1, 0, "efa-only"),
+        (2, 0, "efa-only"),
+        (3, 0, "efa-only"),
     ]
-    assert {each["InterfaceType"] for each in cards} == {"efa"}
-    # EC2 gives no public address to machines with several interfaces.
-    assert not any("AssociatePublicIpAddress" in each for each in cards)
+    # The first card of p6-b300 has no EFA.
+    some = replace(FAST, efa_cards=tuple(range(1, 17)), efa_first=False)
+    assert _layout(kind=some, public=False) == [
+        (0, 0, "interface"),
+        *((card, 0, "efa-only") for card in range(1, 17)),
+    ]
+    assert _layout(kind=replace(FAST, efa_cards=()), public=False) == [(0, 0, "efa")]
+    assert _layout(kind=PLAIN, public=False) == [(0, 0, "interface")]
+
+
+def test_with_a_public_address_there_is_one_interface() -> None:
+    several = asked(nodes=2, kind=FAST, public=False)["NetworkInterfaces"]
+    assert not any("AssociatePublicIpAddress" in each for each in several)
     (alone,) = asked(nodes=2, kind=FAST)["NetworkInterfaces"]
     assert (alone["InterfaceType"], alone["AssociatePublicIpAddress"]) == ("efa", True)
+    assert _layout(kind=replace(FAST, efa_first=False)) == [(0, 0, "interface")]
 
 
 def test_what_the_user_has_reserved_is_taken() -> None:
@@ -135,6 +154,23 @@ def test_what_the_user_has_reserved_is_taken() -> None:
     block = order.Reservation(reservation_id="cr-2", block=True)
     made = asked(replace(ON, market="reserved"), reservation=block)
     assert made["InstanceMarketOptions"] == {"MarketType": "capacity-block"}
+
+
+def test_what_is_reserved_stands_where_it_was_reserved() -> None:
+    """A group of another name does not match a reservation, and a block stands together anyway."""
+    kept = order.Reservation(reservation_id="cr-1", block=False)
+    within = replace(kept, group="theirs")
+    block = replace(within, block=True)
+    way = replace(ON, market="reserved")
+    assert asked(way, 2, FAST, reservation=within)["Placement"] == {"GroupName": "theirs"}
+    assert asked(way, 1, PLAIN, reservation=within)["Placement"] == {"GroupName": "theirs"}
+    for each in (kept, block):
+        assert "Placement" not in asked(way, 2, FAST, reservation=each)
+        assert not order.wants_group(request(way, 2), FAST, each)
+    assert not order.wants_group(request(way, 2), FAST, within)
+    # By EFA they talk all the same.
+    made = asked(way, 2, FAST, reservation=block, public=False)["NetworkInterfaces"]
+    assert len(made) == 5
 
 
 def test_a_zone_without_a_subnet_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace
@@ -13,9 +14,11 @@ from tests.ec2.server import running
 from tests.eventually import eventually
 from tests.providers.aws.machines import KIND, REGION, ZONE, argument, footprint, open_aws, way
 from tests.providers.conformance import Conformance, Place
+from tradewind import clock
 from tradewind.model.run import Way
 from tradewind.providers.aws import provider
-from tradewind.providers.aws.machines import groups
+from tradewind.providers.aws.machines import groups, reservations
+from tradewind.providers.aws.machines.order import Reservation
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.base import OutcomeUnknown, Refused
 
@@ -72,6 +75,16 @@ def test_the_account_is_asked_for_nothing_that_was_not_set_up(aws: AwsProvider) 
     with pytest.raises(Refused, match=r"there is no p9\.huge") as caught:
         aws.launch(at(aws, way(instance_type="p9.huge")).request(), 1)
     assert caught.value.kind == "not_found"
+
+
+def test_no_gpu_is_bought_that_the_image_cannot_drive(cloud: Control, owner: str) -> None:
+    old = way(instance_type="p3dn.24xlarge")
+    aws = open_aws(argument(cloud, footprint(cloud), owner))
+    with pytest.raises(Refused, match="has V100s, and the driver of our images") as caught:
+        aws.launch(at(aws, old).request(), 1)
+    assert caught.value.kind == "not_allowed"
+    assert "--image" in str(caught.value.hint)
+    assert not aws.list_machines().machines
 
 
 def test_all_regions_are_listed_at_once(cloud: Control, owner: str) -> None:
@@ -198,6 +211,25 @@ def test_machines_of_a_leg_stand_together(cloud: Control, aws: AwsProvider, owne
     assert groups.remove(account, REGION, name)  # as often as one likes
 
 
+@pytest.mark.parametrize("kind", ["p4d.24xlarge", "p5.48xlarge", "p6-b300.48xlarge"])
+@pytest.mark.parametrize("public", [True, False])
+def test_interfaces_are_as_the_cards_have_them(
+    cloud: Control, owner: str, kind: str, public: bool
+) -> None:
+    """The equipment knows which card takes what, and how many."""
+    made = footprint(cloud)
+    there = replace(made.regions[REGION], public=public)
+    aws = open_aws(argument(cloud, replace(made, regions={REGION: there}), owner))
+    cloud.quota("L-417A185B", 1000)
+    ec2 = cloud.client("ec2", REGION)
+    (it,) = ec2.describe_instance_type_offerings(
+        LocationType="availability-zone-id",
+        Filters=[{"Name": "instance-type", "Values": [kind]}],
+    )["InstanceTypeOfferings"][:1]
+    bought = aws.launch(at(aws, way(instance_type=kind, zone=it["Location"])).request(nodes=2), 1)
+    assert len(bought) == 2
+
+
 def test_what_is_reserved_is_used(cloud: Control, aws: AwsProvider) -> None:
     kept = way(market="reserved")
     with pytest.raises(Refused, match="no reservation of"):
@@ -213,6 +245,61 @@ def test_what_is_reserved_is_used(cloud: Control, aws: AwsProvider) -> None:
         State="active",
     )
     assert len(aws.launch(at(aws, kept).request(leg=2, nodes=2), 1)) == 2
+
+
+def _reserve(cloud: Control, kind: str, name: str, **told: object) -> None:
+    usual: dict[str, object] = {
+        "CapacityReservationId": name,
+        "InstanceType": kind,
+        "AvailabilityZoneId": ZONE,
+        "AvailableInstanceCount": 1,
+        "State": "active",
+        "InstancePlatform": "Linux/UNIX",
+        "Tenancy": "default",
+    }
+    cloud.reservation(REGION, **(usual | told))
+
+
+def test_a_reservation_must_be_for_such_machines(cloud: Control, aws: AwsProvider) -> None:
+    kept = at(aws, way(instance_type="g5.2xlarge", market="reserved"))
+    _reserve(cloud, "g5.2xlarge", "cr-1", InstancePlatform="Windows")
+    _reserve(cloud, "g5.2xlarge", "cr-2", Tenancy="dedicated")
+    with pytest.raises(Refused, match="no reservation of"):
+        aws.launch(kept.request(), 1)
+    arn = f"arn:aws:ec2:{REGION}:123456789012:placement-group/theirs"
+    _reserve(cloud, "g5.2xlarge", "cr-3", PlacementGroupArn=arn)
+    found = reservations.find(aws._account, kept.request())
+    assert found == Reservation(reservation_id="cr-3", block=False, group="theirs")
+
+
+def test_a_block_that_ends_too_soon_is_left_alone(cloud: Control, aws: AwsProvider) -> None:
+    """EC2 takes its machines half an hour before its end."""
+    kept = at(aws, way(instance_type="g5.4xlarge", market="reserved"))
+    request = replace(kept.request(), hard_stop_s=2 * 3600)
+    now = clock.now()
+
+    def block(name: str, minutes: int) -> None:
+        end = (now + timedelta(minutes=minutes)).isoformat()
+        _reserve(cloud, "g5.4xlarge", name, ReservationType="capacity-block", EndDate=end)
+
+    block("cr-1", 150)
+    with pytest.raises(Refused, match=r"end too soon: .* for 1h 5[45]m at most, and 2h") as told:
+        aws.launch(request, 1)
+    assert told.value.kind == "no_capacity"
+    block("cr-2", 160)
+    found = reservations.find(aws._account, request)
+    assert found == Reservation(reservation_id="cr-2", block=True)
+
+
+def test_a_launch_waits_for_its_group(cloud: Control, aws: AwsProvider) -> None:
+    """For a moment no launch knows a new one."""
+    cloud.dials(group_lag_s=2)
+    cloud.quota("L-417A185B", 1000)
+    try:
+        bought = aws.launch(at(aws, way(instance_type="p4d.24xlarge")).request(nodes=2), 1)
+    finally:
+        cloud.dials(group_lag_s=0)
+    assert len(bought) == 2
 
 
 def test_many_at_once_buy_what_each_asked_for(cloud: Control, aws: AwsProvider) -> None:

@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of, xml
 from tradewind.model.run import Way
@@ -70,7 +71,9 @@ def test_what_can_be_had_stays_as_it_is(cloud: Cloud, account: Account) -> None:
         _way(provider="local", region="here", zone=""),
         _way("p4d.24xlarge", nodes=4),
     ]
-    assert usable(account, FOOTPRINT, ways, now=NOW) == Usable(ways=tuple(ways))
+    slow = "us-east-1: with a public address p4d.24xlarge has 1 of 4 EFA interfaces; in private"
+    found = usable(account, FOOTPRINT, ways, now=NOW)
+    assert found == Usable(ways=tuple(ways), warnings=(f"{slow} subnets it has all",))
     # One look for all of them.
     once = ["DescribeRegions", "DescribeAvailabilityZones", "DescribeInstanceTypes"]
     assert [cloud.actions().count(name) for name in once] == [1, 1, 1]
@@ -110,6 +113,63 @@ def test_places_where_it_cannot_be_had(account: Account) -> None:
     assert told["spot g5.xlarge in aws/usw2-az4"][0] == "not_offered"
     assert found.ways == ()
     assert all(reason.lasting for reason in found.rejected)
+
+
+@pytest.mark.usefixtures("_plenty")
+def test_private_machines_talk_as_fast_as_they_can(account: Account) -> None:
+    there = structs.replace(FOOTPRINT.regions["us-east-1"], public=False)
+    private = structs.replace(FOOTPRINT, regions={"us-east-1": there})
+    assert usable(account, private, [_way("p4d.24xlarge", nodes=4)], now=NOW).warnings == ()
+    assert usable(account, FOOTPRINT, [_way("p4d.24xlarge")], now=NOW).warnings == ()
+
+
+@pytest.mark.usefixtures("_plenty")
+def test_a_gpu_that_our_images_cannot_drive(cloud: Cloud, account: Account) -> None:
+    def gpu(name: str, maker: str = "NVIDIA", **more: object) -> dict[str, object]:
+        return {"gpuInfo": {"gpus": [{"name": name, "manufacturer": maker, "count": 1, **more}]}}
+
+    told: dict[str, dict[str, object]] = {
+        "g4ad.xlarge": gpu("Radeon Pro V520", "AMD"),
+        "dl1.24xlarge": gpu("Gaudi HL-205", "Habana"),
+        "p3.2xlarge": gpu("V100"),
+        "p2.xlarge": gpu("K80"),
+        "g3.4xlarge": gpu("M60"),
+        "g6f.large": gpu("L4", gpuPartitionSize=0.125, logicalGpuCount=1),
+        "inf1.xlarge": {"neuronInfo": {"neuronDevices": [{"count": 1, "name": "Inferentia"}]}},
+        "trn1.2xlarge": {"neuronInfo": {"neuronDevices": [{"count": 1, "name": "Trainium"}]}},
+        "g4dn.xlarge": gpu("T4"),
+        "g7e.2xlarge": gpu("RTX PRO Server 6000"),
+        "p6-b300.48xlarge": gpu("B300"),
+        "m7i.large": {},
+    }
+    types = [{"instanceType": name, **facts} for name, facts in told.items()]
+    cloud.on("DescribeInstanceTypes", xml("DescribeInstanceTypes", instanceTypeSet=types))
+    offered = [
+        {"instanceType": name, "location": "use1-az1", "locationType": "availability-zone-id"}
+        for name in told
+    ]
+    cloud.on(
+        "DescribeInstanceTypeOfferings",
+        xml("DescribeInstanceTypeOfferings", instanceTypeOfferingSet=offered),
+    )
+    ways = [_way(name, market="on_demand") for name in told]
+    found = usable(account, FOOTPRINT, ways, now=NOW)
+    kept = ["g4dn.xlarge", "g7e.2xlarge", "p6-b300.48xlarge", "m7i.large"]
+    assert [way.instance_type for way in found.ways] == kept
+    assert set(_kinds(found)) == {"no_driver"}
+    words = {reason.way.instance_type: reason.words for reason in found.rejected}
+    assert words["g4ad.xlarge"] == (
+        "g4ad.xlarge has GPUs of AMD, and our images a driver for NVIDIA's"
+    )
+    assert (
+        words["p3.2xlarge"]
+        == "p3.2xlarge has V100s, and the driver of our images begins with the T4"
+    )
+    assert "a part of a L4" in words["g6f.large"]
+    assert "--image" in found.rejected[0].hint
+    # An image of the user's own may have any driver.
+    mine = structs.replace(FOOTPRINT, image="ami-1")
+    assert len(usable(account, mine, ways, now=NOW).ways) == len(told)
 
 
 @pytest.mark.usefixtures("_plenty")

@@ -60,15 +60,36 @@ def test_which_zones_offer_a_type(account: Account) -> None:
 
 
 def test_what_a_launch_must_know_of_a_type(account: Account) -> None:
-    names = ["p4d.24xlarge", "g5g.xlarge", "trn1.32xlarge", "m7i.large", "p9.huge"]
+    names = [
+        "p4d.24xlarge",
+        "p6-b300.48xlarge",
+        "g5g.xlarge",
+        "trn1.32xlarge",
+        "m7i.large",
+        "p9.huge",
+    ]
     found = zones.facts(account, HERE, names)
     assert "p9.huge" not in found
     p4d = found["p4d.24xlarge"]
-    assert (p4d.vcpus, p4d.efa, p4d.efa_interfaces, p4d.network_cards) == (96, True, 4, 4)
+    assert (p4d.vcpus, p4d.efa, p4d.efa_cards, p4d.efa_first) == (96, True, (0, 1, 2, 3), True)
+    b300 = found["p6-b300.48xlarge"]
+    assert (b300.efa_cards, b300.efa_first) == (tuple(range(1, 17)), False)
     assert (p4d.gpus, p4d.gpu, p4d.gpu_maker, p4d.accelerator) == (8, "A100", "NVIDIA", "gpu")
     assert (found["g5g.xlarge"].architecture, found["g5g.xlarge"].efa) == ("arm64", False)
     assert (found["trn1.32xlarge"].neurons, found["trn1.32xlarge"].accelerator) == (16, "neuron")
     assert found["m7i.large"].accelerator == "cpu"
+
+
+def test_cards_that_do_not_tell_what_they_take(cloud: Cloud, account: Account) -> None:
+    network = {
+        "efaSupported": True,
+        "maximumNetworkCards": 17,
+        "efaInfo": {"maximumEfaInterfaces": 16},
+    }
+    told = {"instanceType": "p9.huge", "networkInfo": network}
+    cloud.on("DescribeInstanceTypes", xml("DescribeInstanceTypes", instanceTypeSet=[told]))
+    found = zones.facts(account, HERE, ["p9.huge"])["p9.huge"]
+    assert (found.efa_cards, found.efa_first) == (tuple(range(1, 17)), False)
 
 
 def test_places_have_a_subnet_and_the_type(account: Account) -> None:

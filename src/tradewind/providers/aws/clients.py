@@ -14,6 +14,9 @@ from tradewind.errors import MissingExtra, NoAccess
 _CONNECT_S, _READ_S = 5, 30
 _ATTEMPTS = 4
 """Of each call, with pauses that grow."""
+_REGIONAL = {"addressing_style": "virtual", "us_east_1_regional_endpoint": "regional"}
+"""Without these botocore makes links to s3.amazonaws.com for every region. For a bucket that is new
+or in a newer region that redirects or refuses, and a link is signed for its host."""
 
 
 class Account:
@@ -49,24 +52,34 @@ class Account:
     def client(self, service: str, region: str, attempts: int = _ATTEMPTS) -> Any:
         """With a single attempt, what is answered is said of all that was sent: of several, only
         the last is known."""
-        from botocore.config import Config
-
         key = (service, region, attempts)
         with self._lock:
             if key not in self._clients:
-                self._clients[key] = self._session.client(
-                    service,
-                    region_name=region,
-                    config=Config(
-                        connect_timeout=_CONNECT_S,
-                        read_timeout=_READ_S,
-                        retries={"mode": "standard", "total_max_attempts": attempts},
-                        user_agent_extra="tradewind",
-                        # Links in the old way are made by default still; most regions refuse them.
-                        signature_version="s3v4" if service == "s3" else None,
-                    ),
-                )
+                made = self._made(service, region, attempts)
+                # Not for what is like S3 and stands elsewhere: that seldom has a name per bucket.
+                if service == "s3" and ".amazonaws.com" in made.meta.endpoint_url:
+                    made = self._made(service, region, attempts, s3=_REGIONAL)
+                self._clients[key] = made
             return self._clients[key]
+
+    def _made(
+        self, service: str, region: str, attempts: int, s3: dict[str, str] | None = None
+    ) -> Any:
+        from botocore.config import Config
+
+        return self._session.client(
+            service,
+            region_name=region,
+            config=Config(
+                connect_timeout=_CONNECT_S,
+                read_timeout=_READ_S,
+                retries={"mode": "standard", "total_max_attempts": attempts},
+                user_agent_extra="tradewind",
+                # Links in the old way are made by default still; most regions refuse them.
+                signature_version="s3v4" if service == "s3" else None,
+                s3=s3,
+            ),
+        )
 
     def number(self) -> str:
         """The account's twelve digits."""
@@ -77,3 +90,17 @@ class Account:
                 sts = self.client("sts", self.region or "us-east-1")
                 self._number = str(sts.get_caller_identity()["Account"])
         return self._number
+
+    def expires_s(self) -> float | None:
+        """When the credentials end, in seconds since 1970; None: never, or nobody knows. Those that
+        can be renewed are, by botocore, in their last fifteen minutes."""
+        from tradewind.providers.aws.troubles import explained
+
+        found = self._session.get_credentials()
+        try:
+            with explained("renewing the credentials"):
+                found.get_frozen_credentials()
+        except RuntimeError as error:  # botocore's, of some that have ended and are not renewed
+            raise NoAccess(str(error), hint="renew them, for example by `aws sso login`") from None
+        ends = getattr(found, "_expiry_time", None)  # those of a file or a variable have none
+        return None if ends is None else float(ends.timestamp())

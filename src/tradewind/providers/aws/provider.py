@@ -83,6 +83,10 @@ class AwsProvider:
         if found:
             return found
         kind = self._kind(region, request.way.instance_type)
+        undriven = "" if self._footprint.image else images.undriven(kind)
+        if undriven:
+            raise Refused("not_allowed", undriven, hint=images.OWN_IMAGE)
+        reservation = reservations.find(self._account, request)
         asked = order.parameters(
             request,
             self._owner,
@@ -95,12 +99,12 @@ class AwsProvider:
                 self._footprint.image,
                 accelerator=kind.accelerator,
             ),
-            reservation=reservations.find(self._account, request),
+            reservation=reservation,
             user_data=user_data(
                 self._boot(request, after), self._luggage(request, kind.architecture)
             ),
         )
-        if order.wants_group(request, kind):
+        if order.wants_group(request, kind, reservation):
             groups.create(self._account, request, self._owner)
         return self._buy(request, asked)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradewind.errors import TradewindError
+from tradewind.errors import SourceFailed, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks.permissions import found, permission_checks, todo
 from tradewind.providers.aws.clients import Account
@@ -24,6 +24,8 @@ _QUOTAS = {
 }
 """Which are looked at, each by a type of its family, and what to ask for: a machine's vCPUs."""
 _SETUP = "tradewind aws setup"
+_AWS_KEY = "alias/aws/ebs"
+"""Every account has it, and whoever launches may use it."""
 
 
 def region_checks(account: Account, footprint: Footprint, region: str, owner: str) -> list[Finding]:
@@ -40,6 +42,7 @@ def region_checks(account: Account, footprint: Footprint, region: str, owner: st
     parts: dict[str, Callable[[], Iterator[Finding]]] = {
         "the image": image,
         "the network": lambda: _network(account, region, network),
+        "the disks' key": lambda: _disks(account, region),
         "permissions": lambda: permission_checks(account, footprint, region, owner, chosen),
         "quotas": lambda: quota_checks(account, region),
     }
@@ -99,6 +102,27 @@ def _network(account: Account, region: str, network: Network) -> Iterator[Findin
     if not (gone or open_to or few):
         many = f"{len(ids)} subnets" if len(ids) != 1 else "1 subnet"
         yield found(OK, f"{region}: {many} with free addresses, and nobody is let in")
+
+
+def _disks(account: Account, region: str) -> Iterator[Finding]:
+    """A key of the account's own must allow itself to who launches: EC2 takes the launch, and ends
+    the machine before it begins."""
+    try:
+        with explained(f"asking for the key of disks in {region}"):
+            told = account.client("ec2", region).get_ebs_default_kms_key_id()
+    except SourceFailed:
+        return  # it is about a mishap that few can have
+    key = str(told.get("KmsKeyId") or _AWS_KEY)
+    if not key.endswith(_AWS_KEY):
+        yield found(
+            WARNING,
+            f"{region}: disks are encrypted by {key}, a key of the account's own",
+            why="where it may not be used by who launches, machines end before they begin"
+            " (Client.InternalError)",
+            todo="allow kms:CreateGrant, kms:Decrypt, kms:DescribeKey and"
+            " kms:GenerateDataKeyWithoutPlaintext on it to the user or role that this is",
+            measured={"key": key},
+        )
 
 
 def _open_to(group: dict[str, Any]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from tradewind.errors import InvalidValue
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import remembered
+from tradewind.providers.aws.limits.zones import TypeFacts
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused
 
@@ -34,7 +35,13 @@ PARAMETERS = {
     ),
     "cpu": (_UBUNTU,),
 }
-"""By what a type computes with, newest first. The open driver knows GPUs from the T4 on."""
+"""By what a type computes with, newest first."""
+
+_OLD_GPUS = ("K520", "K80", "M60", "V100")
+"""Of g2, p2, g3 and p3. The images have NVIDIA's open driver, which begins with the T4; their notes
+name G4dn, G5, G6, P4, P5 and P6 (docs.aws.amazon.com/dlami). Newer GPUs are not held against a type
+whether the notes name it or not: the driver (595 in October 2026) knows them."""
+OWN_IMAGE = "tradewind aws setup --image ami-…, with one that can"
 
 _DEBIAN = {"x86_64": "amd64", "arm64": "arm64"}
 
@@ -58,6 +65,23 @@ def parameters(architecture: str, accelerator: str = "gpu") -> list[str]:
         name.format(arch=architecture, debian=_DEBIAN[architecture])
         for name in PARAMETERS[accelerator]
     ]
+
+
+def undriven(kind: TypeFacts) -> str:
+    """Why our images are of no use to a type, in words; "": they are."""
+    if kind.neurons:
+        # Neuron's own images have a PyTorch for each purpose, in places that change, and of late
+        # none for training; and they left inf1 behind.
+        return f"{kind.name} has no GPU, and we know no image with PyTorch for what it has"
+    if not kind.gpus:
+        return ""
+    if kind.gpu_maker.upper() not in ("", "NVIDIA"):
+        return f"{kind.name} has GPUs of {kind.gpu_maker}, and our images a driver for NVIDIA's"
+    if any(old in kind.gpu for old in _OLD_GPUS):
+        return f"{kind.name} has {kind.gpu}s, and the driver of our images begins with the T4"
+    if kind.gpu_share < 1:
+        return f"{kind.name} has a part of a {kind.gpu}, for which our images have no driver"
+    return ""
 
 
 def image(

@@ -17,7 +17,7 @@ from tradewind import clock
 from tradewind.model.run import Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint
-from tradewind.providers.aws.limits import quotas, zones
+from tradewind.providers.aws.limits import images, quotas, zones
 from tradewind.providers.aws.limits.looking import Sight, look, within
 from tradewind.providers.aws.limits.scores import scores
 from tradewind.units import format_money
@@ -33,6 +33,7 @@ KINDS = {
     "not_offered": "no zone of the region, or not this one, offers the type",
     "zone_off": "the zone is not there, or not up, for this account",
     "no_subnet": "setup has made no subnet in the zone",
+    "no_driver": "our images have no driver for what the type computes with",
     "no_spot": "the type is not sold on the spot market",
     "quota": "the quota is smaller than what is needed, however little is in use",
     "in_use": "the quota would do, if others did not use so much of it",
@@ -58,7 +59,7 @@ class Usable(Struct, frozen=True, kw_only=True):
     """In the order they came, spot prices as they are now. Those of other providers among them."""
     rejected: tuple[Reason, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What could not be learned."""
+    """What could not be learned, and what is slower than it need be."""
     scores: dict[str, int] = {}
     """Spot placement scores by `Way.what`, best first: information, and never in the way."""
 
@@ -100,6 +101,7 @@ def usable(
             else:
                 kept[place] = _priced(way, sight, footprint)
     _too_dear(kept, reasons)
+    warnings += [words for way in kept.values() if (words := _slow(way, sights, footprint))]
     return Usable(
         ways=tuple(way for _, way in sorted(kept.items())),
         rejected=tuple(reason for _, reason in sorted(reasons.items(), key=lambda it: it[0])),
@@ -152,9 +154,26 @@ def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
         setup = f"tradewind aws setup --region {way.region} makes it"
         return reason("no_subnet", f"there is no subnet of ours in {way.zone}", setup)
     facts = (sight.facts or {}).get(kind)
+    undriven = images.undriven(facts) if facts and not footprint.image else ""
+    if undriven:
+        return reason("no_driver", undriven, images.OWN_IMAGE)
     if way.market == "spot" and facts and not facts.spot:
         return reason("no_spot", f"{kind} is not sold on the spot market")
     return None
+
+
+def _slow(way: Way, sights: Mapping[str, Sight], footprint: Footprint) -> str:
+    """Machines that will talk slower than they could (machines/order.py)."""
+    if way.provider != "aws" or way.nodes < 2 or not footprint.regions[way.region].public:
+        return ""
+    facts = (sights[way.region].facts or {}).get(way.instance_type)
+    most = len(facts.efa_cards) if facts else 0
+    if not facts or most < 2:
+        return ""
+    return (
+        f"{way.region}: with a public address {way.instance_type} has"
+        f" {int(facts.efa_first)} of {most} EFA interfaces; in private subnets it has all"
+    )
 
 
 def _over_quota(way: Way, sight: Sight) -> Reason | None:

@@ -37,11 +37,16 @@ class TypeFacts(Struct, frozen=True, kw_only=True):
     architecture: str
     """x86_64 or arm64"""
     efa: bool = False
-    efa_interfaces: int = 0
-    network_cards: int = 1
+    efa_cards: tuple[int, ...] = ()
+    """The network cards that take an interface for EFA and nothing else, as many as may have one.
+    Not all do: the first of p6-b300 has no EFA."""
+    efa_first: bool = False
+    """The first card takes one that is for EFA and all else."""
     gpus: int = 0
     gpu: str = ""
     gpu_maker: str = ""
+    gpu_share: float = 1.0
+    """How much of a GPU each is: g6f has an eighth of one."""
     neurons: int = 0
     spot: bool = True
     """It is sold on the spot market, somewhere."""
@@ -155,14 +160,29 @@ def _facts(told: dict[str, Any]) -> TypeFacts:
         memory_mib=told.get("MemoryInfo", {}).get("SizeInMiB", 0),
         architecture="arm64" if "arm64" in architectures else "x86_64",
         efa=bool(network.get("EfaSupported")),
-        efa_interfaces=network.get("EfaInfo", {}).get("MaximumEfaInterfaces", 0),
-        network_cards=network.get("MaximumNetworkCards", 1),
-        gpus=sum(gpu.get("Count", 0) for gpu in gpus),
+        efa_cards=_cards(network, "efa-only"),
+        efa_first=0 in _cards(network, "efa"),
+        gpus=sum(gpu.get("Count", 0) or gpu.get("LogicalGpuCount", 0) for gpu in gpus),
         gpu=gpus[0].get("Name", "") if gpus else "",
         gpu_maker=gpus[0].get("Manufacturer", "") if gpus else "",
+        gpu_share=min((gpu.get("GpuPartitionSize", 1.0) for gpu in gpus), default=1.0),
         neurons=sum(it.get("Count", 0) for it in neurons or inference),
         spot="spot" in told.get("SupportedUsageClasses", ["spot"]),
     )
+
+
+def _cards(network: dict[str, Any], kind: str) -> tuple[int, ...]:
+    """Those that take this kind of interface for EFA."""
+    if not network.get("EfaSupported"):
+        return ()
+    many = network.get("MaximumNetworkCards", 1)
+    cards = network.get("NetworkCards") or [{"NetworkCardIndex": n} for n in range(many)]
+    most = network.get("EfaInfo", {}).get("MaximumEfaInterfaces", len(cards))
+    if any("InterfaceTypes" in card for card in cards):
+        cards = [card for card in cards if kind in card.get("InterfaceTypes", ())]
+        return tuple(sorted(card.get("NetworkCardIndex", 0) for card in cards))[:most]
+    # Not told: it is the first cards that have none.
+    return tuple(sorted(card.get("NetworkCardIndex", 0) for card in cards))[-most:]
 
 
 def _some(names: list[str]) -> Iterator[list[str]]:

@@ -8,6 +8,7 @@ given.json is secret for longer than the link lives.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import io
 import json
 import os
@@ -23,16 +24,19 @@ from typing import Any
 METADATA = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254")
 PAUSES_S = (1, 2, 4, 8, 16, 30)
 """The network comes up while we are running."""
+REFUSALS = 3
+"""S3 says no to a link for a moment where a role or a bucket is new; after so many it means it."""
 
 
 def again(what: str, do: Any) -> Any:
-    pauses = iter(PAUSES_S)
+    pauses, refused = iter(PAUSES_S), 0
     while True:
         try:
             return do()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:  # the latter: an answer cut short
             pause = next(pauses, None)
-            if pause is None or getattr(error, "code", 0) in (400, 403, 404):
+            refused += getattr(error, "code", 0) in (400, 403, 404)
+            if pause is None or refused >= REFUSALS:
                 raise SystemExit(f"{what}: {error}") from None
             print(f"{what}: {error}; again in {pause} s", flush=True)  # noqa: T201
             time.sleep(pause)  # noqa: TID251 -- none of Tradewind is here
@@ -63,14 +67,19 @@ def count(folder: Path, store_url: str, size: int) -> None:
     (folder / f"{store_url.split('/')[2]}.first.used").write_bytes(record)
 
 
+def fetch_kit(address: str, wanted: str) -> bytes:
+    kit = fetch(address, timeout=120)
+    digest = hashlib.sha256(kit).hexdigest()
+    if digest != wanted:
+        raise OSError(f"it is not what it should be: its hash is {digest}")
+    return kit
+
+
 def main(path: Path) -> None:
     given = json.loads(path.read_bytes())
     home = path.parent
     me = again("the machine's metadata", who)
-    kit = again("the kit", lambda: fetch(given["kit"], timeout=120))
-    digest = hashlib.sha256(kit).hexdigest()
-    if digest != given["sha256"]:
-        raise SystemExit(f"the kit is not what it should be: its hash is {digest}")
+    kit = again("the kit", lambda: fetch_kit(given["kit"], given["sha256"]))
     (home / "first.tar").write_bytes(kit)
     with tarfile.open(fileobj=io.BytesIO(kit)) as tar:
         ours = next(member for member in tar if member.name.startswith("tradewind-"))
@@ -83,7 +92,7 @@ def main(path: Path) -> None:
         "machine_id": f"aws-{me['placement/region']}-{me['instance-id']}",
         "rank": int(me["ami-launch-index"]),
         "host": me["local-ipv4"],
-        "kit": f"{home / 'first.tar'}#sha256={digest}",
+        "kit": f"{home / 'first.tar'}#sha256={given['sha256']}",
     }
     (home / "boot.json").write_text(json.dumps(boot))
     count(home / "used", boot["store_url"], len(kit))

@@ -6,14 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind import clock
+from tradewind.errors import SourceFailed
 from tradewind.model.run import Request
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN
 from tradewind.providers.aws.machines.order import group_name
 from tradewind.providers.aws.troubles import code_of, explained
 
+_WAIT_S = 10.0
+_PAUSE_S = 0.5
+
 
 def create(account: Account, request: Request, owner: str) -> None:
+    """And wait, for a while, until machines can be launched into it."""
     from botocore.exceptions import ClientError
 
     tags = {OWNER: owner, RUN: request.run_id, LAUNCH: request.launch_id}
@@ -32,6 +38,21 @@ def create(account: Account, request: Request, owner: str) -> None:
         except ClientError as error:
             if code_of(error) != "InvalidPlacementGroup.Duplicate":
                 raise
+    until = clock.monotonic() + _WAIT_S
+    while not _is_there(account, request, owner) and clock.monotonic() < until:
+        clock.sleep(_PAUSE_S)
+
+
+def _is_there(account: Account, request: Request, owner: str) -> bool:
+    filters = {"group-name": group_name(request, owner), "state": "available"}
+    try:
+        with explained(f"looking for a placement group in {request.way.region}"):
+            answer = account.client("ec2", request.way.region).describe_placement_groups(
+                Filters=[{"Name": name, "Values": [value]} for name, value in filters.items()]
+            )
+    except SourceFailed:
+        return True  # the launch will tell
+    return bool(answer["PlacementGroups"])
 
 
 def owned(account: Account, region: str, owner: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -23,6 +23,8 @@ class Reservation(Struct, frozen=True, kw_only=True):
     reservation_id: str
     block: bool
     """For a fixed time (a capacity block), which is bought in another way."""
+    group: str = ""
+    """The placement group that it was made in: machines elsewhere do not match it."""
 
 
 def token(request: Request, owner: str) -> str:
@@ -37,8 +39,14 @@ def group_name(request: Request, owner: str) -> str:
     return f"tradewind-{request.launch_id}-{token(request, owner)[3:11]}"
 
 
-def wants_group(request: Request, kind: TypeFacts) -> bool:
+def talks_fast(request: Request, kind: TypeFacts) -> bool:
+    """By EFA, with each other."""
     return request.way.nodes > 1 and kind.efa
+
+
+def wants_group(request: Request, kind: TypeFacts, reservation: Reservation | None) -> bool:
+    """One of its own. What is reserved stands where it was reserved, and blocks stand together."""
+    return talks_fast(request, kind) and reservation is None
 
 
 def parameters(
@@ -81,8 +89,10 @@ def parameters(
         "TagSpecifications": _tags(request, owner),
         "UserData": user_data,
     }
-    if wants_group(request, kind):
+    if wants_group(request, kind, reservation):
         made["Placement"] = {"GroupName": group_name(request, owner)}
+    elif reservation is not None and reservation.group and not reservation.block:
+        made["Placement"] = {"GroupName": reservation.group}
     if footprint.key_pair:
         made["KeyName"] = footprint.key_pair
     if way.market == "spot":
@@ -103,8 +113,11 @@ def parameters(
 
 
 def _interfaces(request: Request, network: Network, kind: TypeFacts) -> list[dict[str, Any]]:
-    """EC2 gives no public address to a machine with several interfaces. So it is one where machines
-    need such an address, and one for each network card where they do not."""
+    """As AWS has it for several cards (efa-acc-inst-types in its guide): the first interface is a
+    plain one, and each card has one for EFA alone, which needs no address.
+
+    EC2 gives no public address to a machine with several interfaces. So where machines need such
+    an address they have one, for EFA and all else."""
     way = request.way
     subnet = network.subnets.get(way.zone)
     if subnet is None:
@@ -113,23 +126,23 @@ def _interfaces(request: Request, network: Network, kind: TypeFacts) -> list[dic
             f"there is no subnet for machines in {way.zone or way.region}",
             hint=f"set up are {', '.join(sorted(network.subnets))}; tradewind aws setup looks anew",
         )
-    efa = wants_group(request, kind)
-    cards = kind.network_cards if efa and not network.public else 1
-    made = []
-    for card in range(cards):
-        one: dict[str, Any] = {
-            "DeviceIndex": 1 if card else 0,
+
+    def one(card: int, device: int, made_for: str) -> dict[str, Any]:
+        return {
+            "DeviceIndex": device,
             "NetworkCardIndex": card,
             "SubnetId": subnet,
             "Groups": [network.security_group],
             "DeleteOnTermination": True,
+            "InterfaceType": made_for,
         }
-        if efa:
-            one["InterfaceType"] = "efa"
-        if cards == 1:
-            one["AssociatePublicIpAddress"] = network.public
-        made.append(one)
-    return made
+
+    fast = talks_fast(request, kind)
+    if fast and kind.efa_cards and not network.public:
+        others = [one(card, 0 if card else 1, "efa-only") for card in kind.efa_cards]
+        return [one(0, 0, "interface"), *others]
+    alone = one(0, 0, "efa" if fast and kind.efa_first else "interface")
+    return [alone | {"AssociatePublicIpAddress": network.public}]
 
 
 def _tags(request: Request, owner: str) -> list[dict[str, Any]]:

@@ -1,0 +1,79 @@
+"""Links die with the credentials that signed them. Those are real ones of botocore, of a process
+that tells when they end."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.providers.aws.cloud import KEYS
+from tests.providers.aws.test_order import footprint, request
+from tradewind import clock
+from tradewind.api.onaws import Packer
+from tradewind.errors import NoAccess
+from tradewind.providers.aws.clients import Account
+from tradewind.store.memory import MemoryStore
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in (*KEYS, "AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    told = tmp_path / "told.json"
+    (tmp_path / "config").write_text(
+        f"[default]\nregion = us-east-1\ncredential_process = cat {told}\n"
+    )
+    return tmp_path
+
+
+def _ending_in(home: Path, minutes: float) -> Account:
+    keys = {"Version": 1, "AccessKeyId": "AKID", "SecretAccessKey": "x", "SessionToken": "y"}
+    ends = (clock.now() + timedelta(minutes=minutes)).isoformat()
+    (home / "told.json").write_text(json.dumps(keys | {"Expiration": ends}))
+    return Account()
+
+
+def _check(account: Account) -> None:
+    Packer(MemoryStore(), account, footprint())._check_credentials()
+
+
+def test_credentials_that_end_soon_buy_nothing(home: Path) -> None:
+    account = _ending_in(home, 9)
+    with pytest.raises(NoAccess, match=r"end in [89] min, .* nothing was bought") as told:
+        Packer(MemoryStore(), account, footprint())(request(), "x86_64")
+    assert "aws sso login" in str(told.value.hint)
+
+
+def test_those_that_last_do(home: Path) -> None:
+    account = _ending_in(home, 60)
+    ends = account.expires_s()
+    assert ends is not None
+    assert 3500 < ends - clock.now().timestamp() < 3601
+    _check(account)
+
+
+def test_those_that_can_be_renewed_are(home: Path) -> None:
+    account = _ending_in(home, 9)
+    _ending_in(home, 60)  # the process gives others now
+    _check(account)
+
+
+def test_those_that_have_ended(home: Path) -> None:
+    with pytest.raises(NoAccess, match="expired"):
+        _check(_ending_in(home, -5))
+
+
+def test_of_those_that_do_not_tell_nothing_is_known(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (KEYS | {"AWS_SESSION_TOKEN": "y"}).items():
+        monkeypatch.setenv(name, value)
+    account = Account()
+    assert account.expires_s() is None
+    _check(account)
