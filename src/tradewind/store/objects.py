@@ -8,7 +8,7 @@ take the echo of our own success for somebody else's. So `create` knows for ever
   that one may yet fail; so only what can be read exists, and else it is tried again; or
 - nobody knows. If a later attempt then says that the key exists, its content tells whose it is.
 
-Where to go and as whom comes from the variables that the clouds' own tools use (docs/store.md).
+A bucket in another region than was thought is found at the first request (handles.py).
 """
 
 from __future__ import annotations
@@ -17,30 +17,28 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tradewind import clock
-from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound, SourceFailed
+from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
+from tradewind.store import regions
 from tradewind.store.base import check_key, check_prefix, no_such
+from tradewind.store.handles import SCHEMES, Handles, first_words
 from tradewind.store.local import written_whole
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 -- the type only
 
-    from obstore.store import AzureStore, GCSStore, S3Store
+    from tradewind.store.handles import Handle
 
-    Handle = S3Store | GCSStore | AzureStore
-
+T = TypeVar("T")
 _ATTEMPTS = 6  # of a create: with the pauses, about ten seconds
 _MIB = 1 << 20
 _MOST_PARTS = 9_000  # S3 and GCS stop at 10,000
 _BUFFERED = 256 * _MIB  # of one upload in memory
 _AT_ONCE = 16  # small requests
-_TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
-_SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
 
 
 class ObjectStore:
@@ -58,7 +56,7 @@ class ObjectStore:
         scheme, _, rest = url.partition("://")
         bucket, _, prefix = rest.partition("/")
         prefix = prefix.strip("/")
-        if scheme not in _SCHEMES or not bucket or any(c in url for c in "?#@"):
+        if scheme not in SCHEMES or not bucket or any(c in url for c in "?#@"):
             raise InvalidValue(
                 f"{url!r} is not a bucket", hint="for example s3://my-bucket/tradewind"
             )
@@ -67,8 +65,8 @@ class ObjectStore:
         self.url = f"{scheme}://{bucket}" + (f"/{prefix}" if prefix else "")
         self._prefix = prefix + "/" if prefix else ""
         environment = os.environ if env is None else env
-        self._handle = _handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
-        self._once = _handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
+        self._handles = Handles(scheme, bucket, environment, timeout_s=timeout_s)
+        self._answered = False
         self._rng = rng or clock.generator()
         self._sleep = sleep
 
@@ -76,8 +74,7 @@ class ObjectStore:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return bytes(obstore.get(self._handle, path).bytes())
+        return self._do(key, lambda handle: bytes(obstore.get(handle, path).bytes()))
 
     def get_many(self, keys: Sequence[str]) -> list[bytes]:
         if len(keys) < 2:
@@ -89,19 +86,23 @@ class ObjectStore:
         import obstore
 
         below = self._prefix + check_prefix(prefix)
-        found = []
-        with self._troubles(prefix or "the store"):
-            start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
-            for page in obstore.list(self._handle, below or None, offset=start or None):
-                found += [item["path"].removeprefix(self._prefix) for item in page]
+        start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
+
+        def listed(handle: Handle) -> list[str]:
+            pages = obstore.list(handle, below or None, offset=start or None)
+            return [item["path"].removeprefix(self._prefix) for page in pages for item in page]
+
+        found = self._do(prefix or "the store", listed)
         return sorted(key for key in found if key > after and key.startswith(prefix))
 
     def folders(self, prefix: str) -> list[str]:
         import obstore
 
         below = self._prefix + check_prefix(prefix)
-        with self._troubles(prefix or "the store"):
-            found = obstore.list_with_delimiter(self._handle, below or None)["common_prefixes"]
+        found = self._do(
+            prefix or "the store",
+            lambda handle: obstore.list_with_delimiter(handle, below or None)["common_prefixes"],
+        )
         return sorted(path.rstrip("/").removeprefix(below) for path in found)
 
     def create(self, key: str, data: bytes) -> bool:
@@ -113,8 +114,9 @@ class ObjectStore:
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self._sleep(min(4.0, 0.1 * 2**attempt) * (0.5 + self._rng.random()))
+            region = self._handles.region
             try:
-                obstore.put(self._once, path, data, mode="create", use_multipart=False)
+                obstore.put(self._handles.once, path, data, mode="create", use_multipart=False)
                 return True
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
                 try:
@@ -123,7 +125,9 @@ class ObjectStore:
                     continue  # another's is under way, or is gone again
                 return unknown is not None and there == data
             except exceptions.GenericError as error:
-                if _is_credentials(error):
+                if self._handles.move(error, region):
+                    continue
+                if _is_credentials(error) or regions.is_elsewhere(error):
                     raise self._translated(error, key) from None
                 unknown = error
             except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
@@ -142,20 +146,22 @@ class ObjectStore:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            obstore.put(self._handle, path, data, use_multipart=False)
+        self._do(key, lambda handle: obstore.put(handle, path, data, use_multipart=False))
 
     def delete(self, key: str) -> None:
         import obstore
         from obstore import exceptions
 
         path = self._path(key)
-        with self._troubles(key):
+
+        def deleted(handle: Handle) -> None:
             try:
-                obstore.delete(self._handle, path)
+                obstore.delete(handle, path)
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if _is_bucket(error):
                     raise
+
+        self._do(key, deleted)
 
     def upload(self, key: str, path: Path) -> None:
         import obstore
@@ -166,8 +172,13 @@ class ObjectStore:
             stream = path.open("rb")
         except OSError as error:
             raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
-        with stream, self._troubles(key):
-            obstore.put(self._handle, target, stream, **_parallel(size))
+
+        def sent(handle: Handle) -> None:
+            stream.seek(0)
+            obstore.put(handle, target, stream, **_parallel(size))
+
+        with stream:
+            self._do(key, sent)
 
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
@@ -175,6 +186,9 @@ class ObjectStore:
         import obstore
 
         target = self._path(key)
+        if not self._answered:  # parts are given once: nothing can be sent again elsewhere
+            with suppress(TradewindError):
+                self.size(key)
         errors: list[BaseException] = []
 
         def watched() -> Iterator[bytes | bytearray | memoryview]:
@@ -190,7 +204,7 @@ class ObjectStore:
 
         try:
             with self._troubles(key):
-                obstore.put(self._handle, target, watched(), **_parallel(size))
+                obstore.put(self._handles.retrying, target, watched(), **_parallel(size))
         except Exception:
             if errors:  # not the store's
                 raise errors[0] from None
@@ -200,23 +214,23 @@ class ObjectStore:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return memoryview(obstore.get_range(self._handle, path, start=start, length=length))
+        return self._do(
+            key,
+            lambda handle: memoryview(obstore.get_range(handle, path, start=start, length=length)),
+        )
 
     def size(self, key: str) -> int:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return int(obstore.head(self._handle, path)["size"])
+        return self._do(key, lambda handle: int(obstore.head(handle, path)["size"]))
 
     def download(self, key: str, path: Path) -> None:
         import obstore
         from obstore import exceptions
 
         source = self._path(key)
-        with self._troubles(key):
-            answer = obstore.get(self._handle, source)
+        answer = self._do(key, lambda handle: obstore.get(handle, source))
         size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
         with written_whole(path) as stream, self._troubles(key):
             for attempt in range(_ATTEMPTS):
@@ -231,20 +245,36 @@ class ObjectStore:
                         raise
                 # Cut off: go on from there, if it is still the same object.
                 self._sleep(0.1 * 2**attempt)
-                answer = obstore.get(
-                    self._handle, source, options={"range": {"offset": done}, "if_match": tag}
-                )
+                options: Any = {"range": {"offset": done}, "if_match": tag}
+                answer = obstore.get(self._handles.retrying, source, options=options)
             raise SourceFailed(f"{key} in {self.url} ended early, again and again")
 
     def written_s(self, key: str) -> float:
         import obstore
 
         path = self._path(key)
-        with self._troubles(key):
-            return obstore.head(self._handle, path)["last_modified"].timestamp()
+        return self._do(key, lambda handle: obstore.head(handle, path)["last_modified"].timestamp())
 
     def _path(self, key: str) -> str:
         return self._prefix + check_key(key)
+
+    def _do(self, key: str, act: Callable[[Handle], T]) -> T:
+        """Again, if the bucket turns out to be in another region: nothing was done then."""
+        from obstore import exceptions
+
+        with self._troubles(key):
+            region = self._handles.region
+            try:
+                done = act(self._handles.retrying)
+            except exceptions.GenericError as error:
+                if not self._handles.move(error, region):
+                    raise
+                done = act(self._handles.retrying)
+            except FileNotFoundError:
+                self._answered = True
+                raise
+        self._answered = True
+        return done
 
     @contextmanager
     def _troubles(self, key: str) -> Iterator[None]:
@@ -269,11 +299,16 @@ class ObjectStore:
                 f"there is no bucket for {self.url}",
                 hint="make it first, or check its name, its region and the endpoint",
             )
+        if regions.is_elsewhere(error):
+            return NoAccess(
+                f"{self.url} is not in {self._handles.region}, and S3 does not say where it is",
+                hint="set AWS_REGION to the region of the bucket",
+            )
         refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
         denied = bool(status and status[1] in ("401", "403"))  # of a listing
         if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
-                f"{self.url} refused access to {key}: {_first_words(error)}",
+                f"{self.url} refused access to {key}: {first_words(error)}",
                 hint="check the credentials in the environment, and what they permit",
             )
         if isinstance(error, exceptions.PreconditionError):
@@ -281,108 +316,10 @@ class ObjectStore:
                 f"{key} in {self.url} was replaced while it was read", hint="try again"
             )
         return SourceFailed(
-            f"{self.url} did not answer for {key}: {_first_words(error)}",
+            f"{self.url} did not answer for {key}: {first_words(error)}",
             hint="try again, and check the network and the endpoint; if it was a write, nobody"
             " knows whether it was done",
         )
-
-
-def _handle(
-    scheme: str, bucket: str, env: Mapping[str, str], *, retries: int, timeout_s: float
-) -> Handle:
-    try:
-        from obstore import store
-        from obstore.exceptions import BaseError
-    except ImportError:
-        raise MissingExtra(
-            f"{_SCHEMES[scheme]} store needs the cloud extra",
-            hint="pip install 'tradewind[cloud]'",
-        ) from None
-    more: dict[str, Any] = {
-        "client_options": {"timeout": timedelta(seconds=timeout_s), "connect_timeout": "5s"},
-        "retry_config": {
-            "max_retries": retries,
-            "retry_timeout": timedelta(seconds=60),
-            "backoff": {"max_backoff": timedelta(seconds=5)},
-        },
-    }
-    build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
-    endpoint = config.get("endpoint") or config.get("base_url") or ""
-    if endpoint.startswith("http://"):
-        more["client_options"]["allow_http"] = True
-    try:
-        handle: Handle = build(bucket, config=config, **more)
-    except (BaseError, ValueError) as error:
-        raise NoAccess(
-            f"{scheme}://{bucket} cannot be opened: {_first_words(error)}",
-            hint="see docs/store.md for the variables that say where it is and who you are",
-        ) from None
-    return handle
-
-
-def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    config: dict[str, Any] = {"virtual_hosted_style_request": False}
-    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
-    config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
-    for name in ("access_key_id", "secret_access_key", "session_token"):
-        if env.get(f"AWS_{name.upper()}"):
-            config[name] = env[f"AWS_{name.upper()}"]
-    own = {"AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"}
-    own |= {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"}
-    if env.get("AWS_PROFILE") or not any(env.get(name) for name in own):
-        # Profiles and single sign-on are boto3's business, if it is there.
-        try:
-            import boto3
-            from obstore.auth.boto3 import Boto3CredentialProvider
-
-            session = boto3.Session()
-            if session.get_credentials() is not None:
-                more["credential_provider"] = Boto3CredentialProvider(session)
-                if session.region_name and not env.get("AWS_REGION"):
-                    config["region"] = session.region_name
-            else:
-                raise NoAccess(
-                    "there are no AWS credentials",
-                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-                )
-        except ImportError:
-            pass
-    return store.S3Store, config
-
-
-def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    config: dict[str, Any] = {}
-    emulator = env.get("STORAGE_EMULATOR_HOST")
-    if emulator:
-        address = emulator if "://" in emulator else f"http://{emulator}"
-        config["base_url"] = address.rstrip("/")
-        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
-        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
-    return store.GCSStore, config
-
-
-def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    config: dict[str, Any] = {}
-    account = env.get("AZURE_STORAGE_ACCOUNT") or env.get("AZURE_STORAGE_ACCOUNT_NAME")
-    if not account:
-        raise NoAccess(
-            "no Azure storage account is named",
-            hint="set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or a login of `az`",
-        )
-    config["account_name"] = account
-    key = env.get("AZURE_STORAGE_KEY") or env.get("AZURE_STORAGE_ACCOUNT_KEY")
-    if key:
-        config["account_key"] = key
-    elif env.get("AZURE_STORAGE_SAS_TOKEN"):
-        config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
-    elif not env.get("AZURE_CLIENT_ID"):
-        config["use_azure_cli"] = True
-    endpoint = env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT")
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
-    return store.AzureStore, config
 
 
 def _parallel(size: int) -> dict[str, Any]:
@@ -416,11 +353,3 @@ def _is_credentials(error: Exception) -> bool:
     return any(
         word in words for word in ("169.254.169.254", "metadata.google", "credential", "azure cli")
     )
-
-
-def _first_words(error: Exception) -> str:
-    """One line: obstore appends whole chains of causes, with debugging output, and how long it
-    took, which would make the same trouble look new each time."""
-    text = " ".join(str(error).split("Debug source:")[0].split())
-    text = _TOOK.sub("", text)
-    return text if len(text) <= 300 else text[:299] + "…"
