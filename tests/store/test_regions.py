@@ -139,7 +139,7 @@ def test_a_home_that_cannot_be_written(env: Env, door: Door, tmp_path: Path) -> 
 def test_a_server_that_does_not_say_where(s3_env: Env, tmp_path: Path) -> None:
     with regional(_port(s3_env), Door(style="silent")) as door:
         opened = store.open("s3://runs/silent", env=_through(door, s3_env, tmp_path))
-        with pytest.raises(NoAccess, match="not in us-east-1") as caught:
+        with pytest.raises(NoAccess, match="not in the region") as caught:
             opened.create("k", b"")
         assert "AWS_REGION" in str(caught.value.hint)
         assert door.wrong == 1  # told at once, not after ten seconds of trying

@@ -8,37 +8,41 @@ take the echo of our own success for somebody else's. So `create` knows for ever
   that one may yet fail; so only what can be read exists, and else it is tried again; or
 - nobody knows. If a later attempt then says that the key exists, its content tells whose it is.
 
-A bucket in another region than was thought is found at the first request (handles.py).
+Where to go and as whom comes from the variables that the clouds' own tools use (docs/store.md).
 """
 
 from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
-from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
+from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound, SourceFailed
 from tradewind.store import regions
 from tradewind.store.base import check_key, check_prefix, no_such
-from tradewind.store.handles import SCHEMES, Handles, first_words
 from tradewind.store.local import written_whole
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 -- the type only
 
-    from tradewind.store.handles import Handle
+    from obstore.store import AzureStore, GCSStore, S3Store
 
-T = TypeVar("T")
+    Handle = S3Store | GCSStore | AzureStore
+
 _ATTEMPTS = 6  # of a create: with the pauses, about ten seconds
 _MIB = 1 << 20
 _MOST_PARTS = 9_000  # S3 and GCS stop at 10,000
 _BUFFERED = 256 * _MIB  # of one upload in memory
 _AT_ONCE = 16  # small requests
+_TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
+_SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
 
 
 class ObjectStore:
@@ -56,25 +60,29 @@ class ObjectStore:
         scheme, _, rest = url.partition("://")
         bucket, _, prefix = rest.partition("/")
         prefix = prefix.strip("/")
-        if scheme not in SCHEMES or not bucket or any(c in url for c in "?#@"):
+        if scheme not in _SCHEMES or not bucket or any(c in url for c in "?#@"):
             raise InvalidValue(
                 f"{url!r} is not a bucket", hint="for example s3://my-bucket/tradewind"
             )
         if prefix:
             check_key(prefix)
         self.url = f"{scheme}://{bucket}" + (f"/{prefix}" if prefix else "")
+        self._place = scheme, bucket, (os.environ if env is None else env), timeout_s
+        self._moving, self._answered = threading.Lock(), False
         self._prefix = prefix + "/" if prefix else ""
         environment = os.environ if env is None else env
-        self._handles = Handles(scheme, bucket, environment, timeout_s=timeout_s)
-        self._answered = False
+        self._handle = _handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
+        self._once = _handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
         self._rng = rng or clock.generator()
         self._sleep = sleep
 
+    @regions.followed
     def get(self, key: str) -> bytes:
         import obstore
 
         path = self._path(key)
-        return self._do(key, lambda handle: bytes(obstore.get(handle, path).bytes()))
+        with self._troubles(key):
+            return bytes(obstore.get(self._handle, path).bytes())
 
     def get_many(self, keys: Sequence[str]) -> list[bytes]:
         if len(keys) < 2:
@@ -82,29 +90,28 @@ class ObjectStore:
         with ThreadPoolExecutor(min(_AT_ONCE, len(keys))) as pool:
             return list(pool.map(self.get, keys))
 
+    @regions.followed
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         import obstore
 
         below = self._prefix + check_prefix(prefix)
-        start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
-
-        def listed(handle: Handle) -> list[str]:
-            pages = obstore.list(handle, below or None, offset=start or None)
-            return [item["path"].removeprefix(self._prefix) for page in pages for item in page]
-
-        found = self._do(prefix or "the store", listed)
+        found = []
+        with self._troubles(prefix or "the store"):
+            start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
+            for page in obstore.list(self._handle, below or None, offset=start or None):
+                found += [item["path"].removeprefix(self._prefix) for item in page]
         return sorted(key for key in found if key > after and key.startswith(prefix))
 
+    @regions.followed
     def folders(self, prefix: str) -> list[str]:
         import obstore
 
         below = self._prefix + check_prefix(prefix)
-        found = self._do(
-            prefix or "the store",
-            lambda handle: obstore.list_with_delimiter(handle, below or None)["common_prefixes"],
-        )
+        with self._troubles(prefix or "the store"):
+            found = obstore.list_with_delimiter(self._handle, below or None)["common_prefixes"]
         return sorted(path.rstrip("/").removeprefix(below) for path in found)
 
+    @regions.followed
     def create(self, key: str, data: bytes) -> bool:
         import obstore
         from obstore import exceptions
@@ -114,9 +121,9 @@ class ObjectStore:
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self._sleep(min(4.0, 0.1 * 2**attempt) * (0.5 + self._rng.random()))
-            region = self._handles.region
+            asked = self._handle
             try:
-                obstore.put(self._handles.once, path, data, mode="create", use_multipart=False)
+                obstore.put(self._once, path, data, mode="create", use_multipart=False)
                 return True
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
                 try:
@@ -125,7 +132,7 @@ class ObjectStore:
                     continue  # another's is under way, or is gone again
                 return unknown is not None and there == data
             except exceptions.GenericError as error:
-                if self._handles.move(error, region):
+                if self._is_elsewhere(error, asked):
                     continue
                 if _is_credentials(error) or regions.is_elsewhere(error):
                     raise self._translated(error, key) from None
@@ -142,27 +149,28 @@ class ObjectStore:
         except NotFound:
             raise self._translated(unknown, key) from None
 
+    @regions.followed
     def replace(self, key: str, data: bytes) -> None:
         import obstore
 
         path = self._path(key)
-        self._do(key, lambda handle: obstore.put(handle, path, data, use_multipart=False))
+        with self._troubles(key):
+            obstore.put(self._handle, path, data, use_multipart=False)
 
+    @regions.followed
     def delete(self, key: str) -> None:
         import obstore
         from obstore import exceptions
 
         path = self._path(key)
-
-        def deleted(handle: Handle) -> None:
+        with self._troubles(key):
             try:
-                obstore.delete(handle, path)
+                obstore.delete(self._handle, path)
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if _is_bucket(error):
                     raise
 
-        self._do(key, deleted)
-
+    @regions.followed
     def upload(self, key: str, path: Path) -> None:
         import obstore
 
@@ -172,22 +180,18 @@ class ObjectStore:
             stream = path.open("rb")
         except OSError as error:
             raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
+        with stream, self._troubles(key):
+            obstore.put(self._handle, target, stream, **_parallel(size))
 
-        def sent(handle: Handle) -> None:
-            stream.seek(0)
-            obstore.put(handle, target, stream, **_parallel(size))
-
-        with stream:
-            self._do(key, sent)
-
+    @regions.followed
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
     ) -> None:
         import obstore
 
         target = self._path(key)
-        if not self._answered:  # parts are given once: nothing can be sent again elsewhere
-            with suppress(TradewindError):
+        if not self._answered:  # parts are given once: they cannot be sent again elsewhere
+            with suppress(NotFound, NoAccess, SourceFailed):
                 self.size(key)
         errors: list[BaseException] = []
 
@@ -204,33 +208,36 @@ class ObjectStore:
 
         try:
             with self._troubles(key):
-                obstore.put(self._handles.retrying, target, watched(), **_parallel(size))
+                obstore.put(self._handle, target, watched(), **_parallel(size))
         except Exception:
             if errors:  # not the store's
                 raise errors[0] from None
             raise
 
+    @regions.followed
     def get_range(self, key: str, start: int, length: int) -> memoryview:
         import obstore
 
         path = self._path(key)
-        return self._do(
-            key,
-            lambda handle: memoryview(obstore.get_range(handle, path, start=start, length=length)),
-        )
+        with self._troubles(key):
+            return memoryview(obstore.get_range(self._handle, path, start=start, length=length))
 
+    @regions.followed
     def size(self, key: str) -> int:
         import obstore
 
         path = self._path(key)
-        return self._do(key, lambda handle: int(obstore.head(handle, path)["size"]))
+        with self._troubles(key):
+            return int(obstore.head(self._handle, path)["size"])
 
+    @regions.followed
     def download(self, key: str, path: Path) -> None:
         import obstore
         from obstore import exceptions
 
         source = self._path(key)
-        answer = self._do(key, lambda handle: obstore.get(handle, source))
+        with self._troubles(key):
+            answer = obstore.get(self._handle, source)
         size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
         with written_whole(path) as stream, self._troubles(key):
             for attempt in range(_ATTEMPTS):
@@ -245,49 +252,62 @@ class ObjectStore:
                         raise
                 # Cut off: go on from there, if it is still the same object.
                 self._sleep(0.1 * 2**attempt)
-                options: Any = {"range": {"offset": done}, "if_match": tag}
-                answer = obstore.get(self._handles.retrying, source, options=options)
+                answer = obstore.get(
+                    self._handle, source, options={"range": {"offset": done}, "if_match": tag}
+                )
             raise SourceFailed(f"{key} in {self.url} ended early, again and again")
 
+    @regions.followed
     def written_s(self, key: str) -> float:
         import obstore
 
         path = self._path(key)
-        return self._do(key, lambda handle: obstore.head(handle, path)["last_modified"].timestamp())
+        with self._troubles(key):
+            return obstore.head(self._handle, path)["last_modified"].timestamp()
 
     def _path(self, key: str) -> str:
         return self._prefix + check_key(key)
-
-    def _do(self, key: str, act: Callable[[Handle], T]) -> T:
-        """Again, if the bucket turns out to be in another region: nothing was done then."""
-        from obstore import exceptions
-
-        with self._troubles(key):
-            region = self._handles.region
-            try:
-                done = act(self._handles.retrying)
-            except exceptions.GenericError as error:
-                if not self._handles.move(error, region):
-                    raise
-                done = act(self._handles.retrying)
-            except FileNotFoundError:
-                self._answered = True
-                raise
-        self._answered = True
-        return done
 
     @contextmanager
     def _troubles(self, key: str) -> Iterator[None]:
         from obstore import exceptions
 
+        asked = self._handle
         try:
             yield
+            self._answered = True
         except (exceptions.BaseError, FileNotFoundError, PermissionError, TimeoutError) as error:
+            if self._is_elsewhere(error, asked):
+                raise regions.Moved(f"{self.url} is in another region") from None
             raise self._translated(error, key) from None
+
+    def _is_elsewhere(self, error: Exception, asked: Handle) -> bool:
+        """Has the bucket turned out to be in another region than the one that `asked` leads to?
+        Then our handles lead there, and nothing was done yet (regions.py)."""
+        scheme, bucket, env, timeout_s = self._place
+        if scheme != "s3" or not regions.may_be_elsewhere(error):
+            return False
+        with self._moving:
+            if self._handle is not asked:
+                return True  # found out by another thread
+            config: Any = self._handle.config
+            endpoint, region = config.get("endpoint") or "", config["region"]
+            told = None if self._answered else regions.ask(endpoint, bucket, region)
+            if told is None or told == region:
+                return False
+            regions.remember(endpoint, bucket, told, env)
+            self._handle = _handle(scheme, bucket, env, retries=4, timeout_s=timeout_s)
+            self._once = _handle(scheme, bucket, env, retries=0, timeout_s=timeout_s)
+            return True
 
     def _translated(self, error: Exception, key: str) -> Exception:
         from obstore import exceptions
 
+        if regions.is_elsewhere(error):
+            return NoAccess(
+                f"{self.url} is not in the region that was asked, and S3 does not say where it is",
+                hint="set AWS_REGION to the region of the bucket",
+            )
         # obstore raises Python's own error for some, and its own for others.
         status = re.search(r"status code: (\d{3})", str(error))
         missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
@@ -299,16 +319,11 @@ class ObjectStore:
                 f"there is no bucket for {self.url}",
                 hint="make it first, or check its name, its region and the endpoint",
             )
-        if regions.is_elsewhere(error):
-            return NoAccess(
-                f"{self.url} is not in {self._handles.region}, and S3 does not say where it is",
-                hint="set AWS_REGION to the region of the bucket",
-            )
         refused = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
         denied = bool(status and status[1] in ("401", "403"))  # of a listing
         if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
-                f"{self.url} refused access to {key}: {first_words(error)}",
+                f"{self.url} refused access to {key}: {_first_words(error)}",
                 hint="check the credentials in the environment, and what they permit",
             )
         if isinstance(error, exceptions.PreconditionError):
@@ -316,10 +331,110 @@ class ObjectStore:
                 f"{key} in {self.url} was replaced while it was read", hint="try again"
             )
         return SourceFailed(
-            f"{self.url} did not answer for {key}: {first_words(error)}",
+            f"{self.url} did not answer for {key}: {_first_words(error)}",
             hint="try again, and check the network and the endpoint; if it was a write, nobody"
             " knows whether it was done",
         )
+
+
+def _handle(
+    scheme: str, bucket: str, env: Mapping[str, str], *, retries: int, timeout_s: float
+) -> Handle:
+    try:
+        from obstore import store
+        from obstore.exceptions import BaseError
+    except ImportError:
+        raise MissingExtra(
+            f"{_SCHEMES[scheme]} store needs the cloud extra",
+            hint="pip install 'tradewind[cloud]'",
+        ) from None
+    more: dict[str, Any] = {
+        "client_options": {"timeout": timedelta(seconds=timeout_s), "connect_timeout": "5s"},
+        "retry_config": {
+            "max_retries": retries,
+            "retry_timeout": timedelta(seconds=60),
+            "backoff": {"max_backoff": timedelta(seconds=5)},
+        },
+    }
+    build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
+    endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if scheme == "s3":
+        config["region"] = regions.known(endpoint, bucket, env) or config["region"]
+    if endpoint.startswith("http://"):
+        more["client_options"]["allow_http"] = True
+    try:
+        handle: Handle = build(bucket, config=config, **more)
+    except (BaseError, ValueError) as error:
+        raise NoAccess(
+            f"{scheme}://{bucket} cannot be opened: {_first_words(error)}",
+            hint="see docs/store.md for the variables that say where it is and who you are",
+        ) from None
+    return handle
+
+
+def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {"virtual_hosted_style_request": False}
+    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
+    for name in ("access_key_id", "secret_access_key", "session_token"):
+        if env.get(f"AWS_{name.upper()}"):
+            config[name] = env[f"AWS_{name.upper()}"]
+    own = {"AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+    own |= {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"}
+    if env.get("AWS_PROFILE") or not any(env.get(name) for name in own):
+        # Profiles and single sign-on are boto3's business, if it is there.
+        try:
+            import boto3
+            from obstore.auth.boto3 import Boto3CredentialProvider
+
+            session = boto3.Session()
+            if session.get_credentials() is not None:
+                more["credential_provider"] = Boto3CredentialProvider(session)
+                if session.region_name and not env.get("AWS_REGION"):
+                    config["region"] = session.region_name
+            else:
+                raise NoAccess(
+                    "there are no AWS credentials",
+                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+                )
+        except ImportError:
+            pass
+    return store.S3Store, config
+
+
+def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {}
+    emulator = env.get("STORAGE_EMULATOR_HOST")
+    if emulator:
+        address = emulator if "://" in emulator else f"http://{emulator}"
+        config["base_url"] = address.rstrip("/")
+        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
+        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
+    return store.GCSStore, config
+
+
+def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {}
+    account = env.get("AZURE_STORAGE_ACCOUNT") or env.get("AZURE_STORAGE_ACCOUNT_NAME")
+    if not account:
+        raise NoAccess(
+            "no Azure storage account is named",
+            hint="set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or a login of `az`",
+        )
+    config["account_name"] = account
+    key = env.get("AZURE_STORAGE_KEY") or env.get("AZURE_STORAGE_ACCOUNT_KEY")
+    if key:
+        config["account_key"] = key
+    elif env.get("AZURE_STORAGE_SAS_TOKEN"):
+        config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
+    elif not env.get("AZURE_CLIENT_ID"):
+        config["use_azure_cli"] = True
+    endpoint = env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT")
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    return store.AzureStore, config
 
 
 def _parallel(size: int) -> dict[str, Any]:
@@ -353,3 +468,11 @@ def _is_credentials(error: Exception) -> bool:
     return any(
         word in words for word in ("169.254.169.254", "metadata.google", "credential", "azure cli")
     )
+
+
+def _first_words(error: Exception) -> str:
+    """One line: obstore appends whole chains of causes, with debugging output, and how long it
+    took, which would make the same trouble look new each time."""
+    text = " ".join(str(error).split("Debug source:")[0].split())
+    text = _TOOK.sub("", text)
+    return text if len(text) <= 300 else text[:299] + "…"

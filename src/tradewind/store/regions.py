@@ -12,10 +12,12 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-from tradewind.errors import NoAccess
+from tradewind.errors import NoAccess, TradewindError
 from tradewind.ownfiles import home, replace
 
 _HEADER = "x-amz-bucket-region"
@@ -29,8 +31,27 @@ _SIGNS = (
     "is wrong; expecting '",  # AuthorizationHeaderMalformed
 )
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _remembered: dict[str, str] = {}
 _lock = threading.Lock()
+
+
+class Moved(TradewindError):
+    """Nothing was done: the bucket is in another region, where the store's handles lead now."""
+
+
+def followed(method: Callable[P, T]) -> Callable[P, T]:
+    """Of a store: once more, if the bucket turned out to be elsewhere."""
+
+    @wraps(method)
+    def again(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except Moved:
+            return method(*args, **kwargs)
+
+    return again
 
 
 def is_elsewhere(error: Exception) -> bool:
