@@ -29,7 +29,7 @@ class On:
                 f"machines of {cloud} cannot be rented from here yet",
                 hint=f"--on {CLOUDS[0]}, or --local: on this computer, priced as its machines are",
             )
-        self.cloud, self._record = cloud, onaws.needed(store)
+        self.cloud, self._record, self._store_url = cloud, onaws.needed(store), store.url
         self.rejected: list[str] = []
         """Ways that the account cannot have, and why."""
         self.warnings: list[str] = []
@@ -73,7 +73,7 @@ class On:
                 f"none of the plan's machines is of {self.cloud} in {', '.join(self._regions)}",
                 hint="plan again with --on, which keeps to what is set up",
             )
-        found = usable(Account(), self._record, zoned)
+        found = usable(Account(), self._record, zoned, store_url=self._store_url)
         self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
         self.warnings = list(found.warnings)
         if not found.ways:

@@ -206,7 +206,8 @@ def _show(lines: list[Line]) -> None:
         render.Column("name"),
         render.Column("region"),
         render.Column("there"),
-        render.Column("to do", grow=True),
+        # Whoever says yes must have seen all of it.
+        render.Column("to do", grow=True, wrap=True, keep=9),
     ]
     rows = []
     for line in lines:

@@ -92,7 +92,12 @@ def test_places_where_it_cannot_be_had(account: Account) -> None:
             _way(region="us-west-2", zone="usw2-az4"),
         ],
         now=NOW,
+        store_url="s3://b/team",
     )
+    hints = {reason.kind: reason.hint for reason in found.rejected}
+    paste = "tradewind aws setup --store s3://b/team --region"
+    assert hints["no_setup"] == f"{paste} eu-west-1"
+    assert hints["no_subnet"] == f"{paste} us-east-1 makes it"
     told = {reason.way.what: (reason.kind, reason.words) for reason in found.rejected}
     assert told["spot g5.xlarge in aws/ape1-az1"] == (
         "region_off",

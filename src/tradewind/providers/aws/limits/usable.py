@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from tradewind import clock
 from tradewind.model.run import Way
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import Footprint
+from tradewind.providers.aws.footprint import Footprint, setup_command
 from tradewind.providers.aws.limits import quotas, zones
 from tradewind.providers.aws.limits.looking import Sight, look, within
 from tradewind.providers.aws.limits.scores import scores
@@ -71,7 +71,9 @@ def usable(
     now: datetime | None = None,
     patience_s: float = _PATIENCE_S,
     with_scores: bool = True,
+    store_url: str = "",
 ) -> Usable:
+    """`store_url`: for the commands in hints."""
     ours = [way for way in ways if way.provider == "aws"]
     warnings: list[str] = []
     told = within(patience_s, {"": lambda: zones.regions(account)} if ours else {})
@@ -81,7 +83,7 @@ def usable(
     reasons = {
         place: reason
         for place, way in enumerate(ways)
-        if way.provider == "aws" and (reason := _barred(way, footprint, enabled))
+        if way.provider == "aws" and (reason := _barred(way, footprint, enabled, store_url))
     }
     open_ways = [
         way for place, way in enumerate(ways) if way.provider == "aws" and place not in reasons
@@ -94,7 +96,7 @@ def usable(
             kept[place] = way
         elif place not in reasons:
             sight = sights[way.region]
-            reason = _unfit(way, sight, footprint) or _over_quota(way, sight)
+            reason = _unfit(way, sight, footprint, store_url) or _over_quota(way, sight)
             if reason:
                 reasons[place] = reason
             else:
@@ -108,7 +110,9 @@ def usable(
     )
 
 
-def _barred(way: Way, footprint: Footprint, enabled: Mapping[str, bool]) -> Reason | None:
+def _barred(
+    way: Way, footprint: Footprint, enabled: Mapping[str, bool], store_url: str
+) -> Reason | None:
     """Without a look at the region."""
     if enabled.get(way.region, True) is False:
         return Reason(
@@ -122,12 +126,12 @@ def _barred(way: Way, footprint: Footprint, enabled: Mapping[str, bool]) -> Reas
             way=way,
             kind="no_setup",
             words=f"nothing is set up in {way.region}",
-            hint=f"tradewind aws setup --region {way.region}",
+            hint=setup_command(store_url, way.region),
         )
     return None
 
 
-def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
+def _unfit(way: Way, sight: Sight, footprint: Footprint, store_url: str) -> Reason | None:
     """The zone, or the type in it."""
 
     def reason(kind: str, words: str, hint: str = "") -> Reason:
@@ -146,10 +150,10 @@ def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
         if way.zone and way.zone not in selling:
             return reason("not_offered", f"{way.zone} does not offer {kind}", others)
         if not way.zone and not selling & set(subnets):
-            setup = f"tradewind aws setup --region {way.region} makes one in each"
+            setup = f"{setup_command(store_url, way.region)} makes one in each"
             return reason("no_subnet", f"no zone with a subnet of ours offers {kind}", setup)
     if way.zone and way.zone not in subnets:
-        setup = f"tradewind aws setup --region {way.region} makes it"
+        setup = f"{setup_command(store_url, way.region)} makes it"
         return reason("no_subnet", f"there is no subnet of ours in {way.zone}", setup)
     facts = (sight.facts or {}).get(kind)
     if way.market == "spot" and facts and not facts.spot:
