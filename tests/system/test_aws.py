@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.eventually import eventually
-from tests.providers.aws.machines import KIND
-from tests.system.rented import ON_DEMAND, SPOT, STORE, ZONES, Rented, a_world
+from tests.system.rented import ON_DEMAND, SPOT, STORE, Rented, a_world
 from tests.system.test_torchrun import torchrun
 from tests.torch.test_tiny_gpt import EXAMPLE, weights
 from tradewind.errors import NotFound
-from tradewind.model.event import LegOver, LegUp
+from tradewind.model.event import LegUp
 from tradewind.model.run import Machine
 
 pytestmark = pytest.mark.system
@@ -63,28 +62,6 @@ def up(world: Rented, run_id: str, leg: int) -> bool:
 
 def machines_of(world: Rented, run_id: str) -> list[Machine]:
     return [each.machine for each in world.loaded(run_id).state.machines.values()]
-
-
-def test_a_training_is_taken_and_goes_on_elsewhere(world: Rented, undisturbed: str) -> None:
-    run_id = world.submit(STEPS)
-    controller = world.watch(run_id)
-    eventually(lambda: world.saved(run_id), within_s=180)
-    state = world.loaded(run_id).state
-    assert state.leg is not None
-    first = state.requests[state.leg.number].way.zone
-    # Both machines are taken after a notice, and there is nothing more to be had in that zone.
-    world.cloud.capacity(0, zone=first, kind=KIND)
-    for name in state.claimed:
-        world.cloud.interrupt(name.removeprefix("aws-us-east-1-"), notice_s=30)
-    loaded = world.finished(run_id)
-    controller.wait(60)
-    over = [e for c in loaded.commits for e in c.events if isinstance(e, LegOver)]
-    assert over[0].cause == "interrupted"
-    zones = {request.way.zone for request in loaded.state.requests.values()}
-    assert zones == set(ZONES)
-    assert "goes on from step" in world.output(run_id)
-    assert weights(world.output(run_id)) == undisturbed
-    is_paid_and_gone(world, run_id)
 
 
 def test_controllers_are_killed_again_and_again(world: Rented, undisturbed: str) -> None:
