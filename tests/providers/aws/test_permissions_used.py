@@ -40,7 +40,7 @@ SETTER_FOR = {
 
 @pytest.mark.parametrize("more", [{}, {"ssm": True}, {"private": True}])
 def test_setup_and_teardown(
-    more: dict[str, bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = "s3://my-bucket/tw"
     with server.served() as url:
@@ -64,7 +64,6 @@ def test_setup_and_teardown(
 
 USER_FOR = {
     "ec2:DescribeCapacityReservations": "machines of a reservation",
-    "ec2:DescribeSpotInstanceRequests": "when a spot machine that was taken ended",
     "iam:CreateServiceLinkedRole": "EC2 asks for it, with the first spot machine of an account",
     "s3:ListBucket": "asked without boto3",
     "servicequotas:ListServiceQuotas": "quotas whose code AWS does not list",

@@ -6,6 +6,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import structs
 
 from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of, xml
 from tradewind.model.run import Way
@@ -70,7 +71,15 @@ def test_what_can_be_had_stays_as_it_is(cloud: Cloud, account: Account) -> None:
         _way(provider="local", region="here", zone=""),
         _way("p4d.24xlarge", nodes=4),
     ]
-    assert usable(account, FOOTPRINT, ways, now=NOW) == Usable(ways=tuple(ways))
+    told = usable(account, FOOTPRINT, ways, now=NOW, store_url="s3://b/team")
+    assert structs.replace(told, warnings=()) == Usable(ways=tuple(ways))
+    assert told.warnings == (
+        "p4d.24xlarge has 4 network cards, and machines in us-east-1 use one: their subnets are"
+        " public. A network of its own uses all: tradewind aws setup --store s3://b/team --region"
+        " us-east-1 --private",
+    )
+    alone = [structs.replace(way, nodes=1) for way in ways]
+    assert usable(account, FOOTPRINT, alone, now=NOW).warnings == ()
     # One look for all of them.
     once = ["DescribeRegions", "DescribeAvailabilityZones", "DescribeInstanceTypes"]
     assert [cloud.actions().count(name) for name in once] == [1, 1, 1]

@@ -6,7 +6,7 @@ it. What cannot be learned is held against nothing: such a way stays, with a war
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from statistics import median_low
@@ -102,6 +102,7 @@ def usable(
             else:
                 kept[place] = _priced(way, sight, footprint)
     _too_dear(kept, reasons)
+    warnings += _slow_networks(kept.values(), sights, footprint, store_url)
     return Usable(
         ways=tuple(way for _, way in sorted(kept.items())),
         rejected=tuple(reason for _, reason in sorted(reasons.items(), key=lambda it: it[0])),
@@ -189,6 +190,24 @@ def _priced(way: Way, sight: Sight, footprint: Footprint) -> Way:
     told = [sight.prices.get((way.instance_type, zone)) for zone in where]
     found = [each.price for each in told if each]
     return structs.replace(way, price=median_low(found) + way.disk_price) if found else way
+
+
+def _slow_networks(
+    ways: Iterable[Way], sights: Mapping[str, Sight], footprint: Footprint, store_url: str
+) -> list[str]:
+    """EC2 gives no public address to a machine with several interfaces (machines/order.py)."""
+    found = []
+    for way in ways:
+        if way.provider != "aws" or way.nodes < 2 or not footprint.regions[way.region].public:
+            continue
+        facts = (sights[way.region].facts or {}).get(way.instance_type)
+        if facts and facts.efa and facts.network_cards > 1:
+            found.append(
+                f"{way.instance_type} has {facts.network_cards} network cards, and machines in"
+                f" {way.region} use one: their subnets are public. A network of its own uses all:"
+                f" {setup_command(store_url, way.region)} --private"
+            )
+    return found
 
 
 def _too_dear(kept: dict[int, Way], reasons: dict[int, Reason]) -> None:
