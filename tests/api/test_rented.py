@@ -95,6 +95,25 @@ def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: P
     assert set(fleet.providers(store)) == {"local", "aws"}
 
 
+def test_each_zone_is_a_way_at_its_own_price(store: Store, cloud: Control, work: Path) -> None:
+    """A plan names the cheapest zone of a region only: what is taken there goes on elsewhere."""
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, "aws")
+    wanted = submit.wanted(str(work), on)
+    kind = wanted.plan.instance_type
+    for zone, price in (("use1-az1", 0.31), ("use1-az2", 0.32)):
+        cloud.spot_price(kind, cloud.zone_names()[zone], price, at=cloud.now() - 7200)
+    spec = submit.spec_of(wanted, local=False, on=on)
+    for market in wanted.plan.markets:
+        ways = [w for w in spec.ways if w.instance_type == kind and w.market == market]
+        zones = [way.zone for way in ways]
+        assert {"use1-az1", "use1-az2"} <= set(zones)
+        assert len(zones) == len(set(zones))
+    spot = [way for way in spec.ways if (way.instance_type, way.market) == (kind, "spot")]
+    prices = {way.zone: way.price - way.disk_price for way in spot}
+    assert (prices["use1-az1"], prices["use1-az2"]) == (310_000, 320_000)
+
+
 def test_what_the_account_cannot_have_is_not_tried(
     store: Store, cloud: Control, work: Path
 ) -> None:

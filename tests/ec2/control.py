@@ -88,6 +88,11 @@ class Control:
     def spot_price(self, kind: str, zone: str, usd_hour: float, at: float | None = None) -> None:
         self._do("spot_price", kind=kind, zone=zone, usd_hour=usd_hour, at=at)
 
+    def zone_names(self, region: str = "us-east-1") -> dict[str, str]:
+        """By the zones' ids: prices are told by name."""
+        told = self.client("ec2", region).describe_availability_zones()["AvailabilityZones"]
+        return {each["ZoneId"]: each["ZoneName"] for each in told}
+
     def score(self, zone: str, score: int) -> None:
         """Of a zone (its id or name) or a region."""
         self._do("score", zone=zone, score=score)

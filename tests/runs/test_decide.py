@@ -800,6 +800,26 @@ def test_closing_waits_for_what_a_listing_may_not_show_yet() -> None:
     assert answer(state, a_seen(ago_s=1e6, clock_s=None)) == []  # not listed at all
 
 
+def test_closing_waits_for_no_listing_where_all_that_can_be_bought_is_known() -> None:
+    """By its token nobody can buy more than the machines that are known."""
+    end = Ended(outcome="failed", reason="r")
+    two = replace(with_tokens(), nodes=2)
+    both = (ended(), ended("m2"))
+    state = booting(over("boot_timeout"), *both, end, way=two)
+    assert answer(state, a_seen(ago_s=0.5)) == []  # the listing may be older than the end
+    assert isinstance(one(state, a_seen(ago_s=1.0)), Closed)
+    assert answer(state, a_seen(ago_s=1.0, clock_s=None)) == []
+    # One of two, or none and a refusal: another's try with that token may have brought more.
+    begun = (submitted(ways=(two,)), requested(way=two))
+    for so_far in ((found(), over("launch_unknown"), ended()), (refused("no_capacity"),)):
+        state = state_of(*begun, *so_far, end)
+        assert answer(state, a_seen(ago_s=119.0)) == []
+        assert isinstance(one(state, a_seen(ago_s=120.0)), Closed)
+    # Without tokens, a repeated call buys again.
+    state = booting(over("boot_timeout"), *both, end, way=replace(two, facts=WAY.facts))
+    assert answer(state, a_seen(ago_s=119.0)) == []
+
+
 def test_closing_waits_for_every_machine() -> None:
     end = Ended(outcome="failed", reason="r")
     state = booting(over("boot_timeout"), end)

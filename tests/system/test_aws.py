@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.eventually import eventually
-from tests.providers.aws.machines import KIND
-from tests.system.rented import ADDRESS, STORE, ZONES, Rented, a_world
+from tests.system.books import is_paid_and_gone
+from tests.system.rented import STORE, Rented, a_world
 from tests.system.test_torchrun import torchrun
 from tests.torch.test_tiny_gpt import EXAMPLE, weights
 from tradewind.errors import NotFound
-from tradewind.ledger.postings import MACHINE
-from tradewind.model.event import LegOver, LegUp
+from tradewind.model.event import LegUp
 from tradewind.model.run import Machine
 
 pytestmark = pytest.mark.system
@@ -40,46 +39,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return weights((folder / "log").read_text())
 
 
-def is_paid_and_gone(world: Rented, run_id: str, *, in_order: bool = True) -> None:
-    """Bill and ledger agree to the micro-dollar, and nothing is left that costs anything."""
-    assert world.cloud.left() == []
-    told = world.cloud.bill()
-    bill = {each["id"]: each for each in told["machines"]}
-    postings = {
-        posting.machine_id.removeprefix("aws-us-east-1-"): posting
-        for posting in world.cost(run_id).postings
-        if posting.kind == MACHINE
-    }
-    assert set(bill) == set(postings)
-    for name, row in bill.items():
-        seconds = max(int(row["ended"]) - int(row["launched"]), 60)
-        price = round(1e6 * row["usd"] / row["seconds"] * 3600)  # it did not change meanwhile
-        due = 0 if row["waived"] else -(-price * seconds // 3600)
-        assert row["public"]
-        due += -(-ADDRESS * seconds // 3600)
-        assert postings[name].micros == due, (row, postings[name])
-        the_store_is_paid(world, run_id, name, told["s3"][name], in_order=in_order)
-
-
-def the_store_is_paid(
-    world: Rented, run_id: str, name: str, row: dict[str, int], *, in_order: bool
-) -> None:
-    """By what S3's books have of this machine, to the micro-dollar. EC2 ends a machine at once when
-    it is told to: what it asks after its last report is lost, at most an exchange of those that
-    come every five seconds (a listing, what is new, the report)."""
-    usage = world.loaded(run_id).state.used[f"aws-us-east-1-{name}"]
-    writes, reads = row["writes"] - usage.writes, row["reads"] - usage.reads
-    assert writes >= 0 <= reads, (row, usage)
-    if in_order:
-        assert (writes <= 2, reads <= 4) == (True, True), (row, usage)
-        if not writes:
-            assert (usage.bytes_in, usage.bytes_out) == (row["bytes_in"], row["bytes_out"])
-    lines = [p for p in world.cost(run_id).postings if p.machine_id.endswith(name) and p.line]
-    posted = sum(p.micros for p in lines if p.line and p.line.unit == "Requests")
-    due = 5 * row["writes"] + -(-4 * row["reads"] // 10)
-    assert posted == due - 5 * writes - (-(-4 * row["reads"] // 10) + (-4 * usage.reads // 10))
-
-
 def up(world: Rented, run_id: str, leg: int) -> bool:
     commits = world.loaded(run_id).commits
     return any(isinstance(e, LegUp) and e.leg == leg for c in commits for e in c.events)
@@ -87,28 +46,6 @@ def up(world: Rented, run_id: str, leg: int) -> bool:
 
 def machines_of(world: Rented, run_id: str) -> list[Machine]:
     return [each.machine for each in world.loaded(run_id).state.machines.values()]
-
-
-def test_a_training_is_taken_and_goes_on_elsewhere(world: Rented, undisturbed: str) -> None:
-    run_id = world.submit(STEPS)
-    controller = world.watch(run_id)
-    eventually(lambda: world.saved(run_id), within_s=180)
-    state = world.loaded(run_id).state
-    assert state.leg is not None
-    first = state.requests[state.leg.number].way.zone
-    # Both machines are taken after a notice, and there is nothing more to be had in that zone.
-    world.cloud.capacity(0, zone=first, kind=KIND)
-    for name in state.claimed:
-        world.cloud.interrupt(name.removeprefix("aws-us-east-1-"), notice_s=30)
-    loaded = world.finished(run_id)
-    controller.wait(60)
-    over = [e for c in loaded.commits for e in c.events if isinstance(e, LegOver)]
-    assert over[0].cause == "interrupted"
-    zones = {request.way.zone for request in loaded.state.requests.values()}
-    assert zones == set(ZONES)
-    assert "goes on from step" in world.output(run_id)
-    assert weights(world.output(run_id)) == undisturbed
-    is_paid_and_gone(world, run_id)
 
 
 def test_controllers_are_killed_again_and_again(world: Rented, undisturbed: str) -> None:

@@ -58,6 +58,8 @@ def owner(store: Store) -> str:
 
 def needed(store: Store) -> Footprint:
     """Raises what to do where nothing is set up."""
+    from tradewind.providers.aws.footprint import setup_command
+
     if not is_bucket(store):
         raise InvalidValue(
             f"machines of AWS cannot reach the store {store.url}",
@@ -67,7 +69,7 @@ def needed(store: Store) -> Footprint:
     if record is None:
         raise NotFound(
             f"nothing is set up at AWS for {store.url}",
-            hint=f"tradewind aws setup --store {store.url}",
+            hint=setup_command(store.url),
         )
     return record
 

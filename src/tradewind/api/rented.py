@@ -29,7 +29,7 @@ class On:
                 f"machines of {cloud} cannot be rented from here yet",
                 hint=f"--on {CLOUDS[0]}, or --local: on this computer, priced as its machines are",
             )
-        self.cloud, self._record = cloud, onaws.needed(store)
+        self.cloud, self._record, self._store_url = cloud, onaws.needed(store), store.url
         self.rejected: list[str] = []
         """Ways that the account cannot have, and why."""
         self.warnings: list[str] = []
@@ -56,20 +56,23 @@ class On:
         return replace(work, limits=replace(work.limits, providers=(self.cloud,), regions=named))
 
     def there(self, spec: Spec) -> Spec:
-        """The same in zones that can be launched in: where a price is a whole region's, each zone
-        of it is a way. What cannot be had is left out, and why is kept in `rejected`."""
+        """The same in zones that can be launched in. A plan names the zone that is cheapest of a
+        region; what is taken or not to be had there is to go on in the others, so each zone is a
+        way, at its own price of now. What cannot be had is left out, and why is kept in
+        `rejected`."""
         from msgspec.structs import replace
 
         from tradewind.providers.aws.clients import Account
         from tradewind.providers.aws.limits.usable import usable
 
-        zoned = [way for each in spec.ways for way in self._zoned(each)]
+        every = [way for each in spec.ways for way in self._zoned(each)]
+        zoned = list({(way.what, way.nodes): way for way in reversed(every)}.values())[::-1]
         if not zoned:
             raise NotFound(
                 f"none of the plan's machines is of {self.cloud} in {', '.join(self._regions)}",
                 hint="plan again with --on, which keeps to what is set up",
             )
-        found = usable(Account(), self._record, zoned)
+        found = usable(Account(), self._record, zoned, store_url=self._store_url)
         self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
         self.warnings = list(found.warnings)
         if not found.ways:
@@ -107,8 +110,10 @@ class On:
         if way.provider != self.cloud or way.region not in self._regions:
             return []
         subnets = self._record.regions[way.region].subnets
-        zones = [way.zone] if way.zone else sorted(subnets)
-        return [replace(way, zone=zone) for zone in zones if zone in subnets]
+        zones = sorted(subnets, key=lambda zone: (zone != way.zone, zone))
+        if way.zone and way.market not in ("spot", "on_demand"):
+            zones = [zone for zone in zones if zone == way.zone]  # it is held there, nowhere else
+        return [replace(way, zone=zone) for zone in zones]
 
 
 def _disk_gb(spec: Spec, nodes: int) -> int:

@@ -62,8 +62,9 @@ _STORE = click.option(
 @click.option(
     "--print",
     "printed",
-    type=click.Choice(["terraform", "cloudformation", "policy"]),
-    help="Print it as code, or the policy of who runs Tradewind; make and ask nothing.",
+    type=click.Choice(["terraform", "cloudformation", "policy", "setup-policy"]),
+    help="Print it as code, or the policy of who runs Tradewind, or of who runs this; make and ask"
+    " nothing.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -185,13 +186,16 @@ def _code(kind: str, url: str, regions: tuple[str, ...], private: bool, ssm: boo
     import json
 
     from tradewind.errors import InvalidValue
-    from tradewind.providers.aws.setup import cloudformation, policies, terraform, things
+    from tradewind.providers.aws.setup import cloudformation, policies, setter, terraform, things
 
     named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     wanted = regions or ((named,) if named else ())
+    first = wanted[0] if wanted else "us-east-1"
     if kind == "policy":
-        first = wanted[0] if wanted else "us-east-1"
         return json.dumps(policies.user(url, first, ssm=ssm), indent=2) + "\n"
+    if kind == "setup-policy":
+        made = setter.setter(url, first, private=private, ssm=ssm)
+        return json.dumps(made, indent=2) + "\n"
     if not wanted:
         raise InvalidValue("no region is named", hint="--region us-east-1, for example")
     found = things.described(url, wanted[0], wanted, private=wanted if private else (), ssm=ssm)
@@ -206,7 +210,8 @@ def _show(lines: list[Line]) -> None:
         render.Column("name"),
         render.Column("region"),
         render.Column("there"),
-        render.Column("to do", grow=True),
+        # Whoever says yes must have seen all of it.
+        render.Column("to do", grow=True, wrap=True, keep=9),
     ]
     rows = []
     for line in lines:

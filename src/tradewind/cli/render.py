@@ -35,13 +35,14 @@ _MINOR = 4  # columns to keep this little are worth less than a whole name
 @dataclass(frozen=True, slots=True)
 class Column:
     """`keep`: where not all fit, the lowest go first. `grow`: may be cut short before that, to no
-    less than `least`."""
+    less than `least`; with `wrap` nothing is cut, and it goes on in the next line."""
 
     title: str
     right: bool = False
     keep: int = 5
     grow: bool = False
     least: int = 14
+    wrap: bool = False
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -93,8 +94,8 @@ def drawn(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int) 
             columns[i].title,
             justify="right" if columns[i].right else "left",
             width=wide,
-            no_wrap=True,
-            overflow="ellipsis",
+            no_wrap=not columns[i].wrap,
+            overflow="fold" if columns[i].wrap else "ellipsis",
             header_style="bold",
         )
     for row in rows:

@@ -23,7 +23,7 @@ from tradewind.model.event import (
     MachineEnded,
     MachinesFound,
 )
-from tradewind.model.run import Machine, Way
+from tradewind.model.run import Machine, Request, Way
 from tradewind.model.timing import GRACE_S, LOST_S
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
@@ -138,11 +138,21 @@ def _closing(state: RunState, seen: Seen) -> list[Event]:
         way = request.way
         if way.provider not in seen.clocks:
             return []
-        if seen.known_s(state.number) < max(way.facts.listing_lag_s, 1):
+        lag_s = 0 if _is_all_known(state, request) else way.facts.listing_lag_s
+        if seen.known_s(state.number) < max(lag_s, 1):
             return []  # a purchase of unknown outcome may still come to light
     if any(not rented.ended for rented in state.machines.values()):
         return []
     return [Closed(reason="every machine has ended and is accounted for")]
+
+
+def _is_all_known(state: RunState, request: Request) -> bool:
+    """Whether no listing can show more of this purchase: every machine of it is in the journal, and
+    its token buys no others, however often and by whomever it is used again. One that was refused
+    is not: another controller's try with the same token may have succeeded a moment later, and that
+    controller may have died before it could tell."""
+    bought = sum(each.machine.launch_id == request.launch_id for each in state.machines.values())
+    return request.way.facts.tokens and bought == request.way.nodes
 
 
 def _doings(state: RunState, seen: Seen) -> list[Action]:

@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound, SourceFailed
-from tradewind.store import meter
+from tradewind.store import meter, regions
 from tradewind.store.base import check_key, check_prefix, no_such
 from tradewind.store.local import written_whole
 
@@ -68,6 +69,8 @@ class ObjectStore:
         if prefix:
             check_key(prefix)
         self.url = f"{scheme}://{bucket}" + (f"/{prefix}" if prefix else "")
+        self._place = scheme, bucket, (os.environ if env is None else env), timeout_s
+        self._moving, self._answered = threading.Lock(), False
         self._prefix = prefix + "/" if prefix else ""
         environment = os.environ if env is None else env
         self._handle = _handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
@@ -76,6 +79,7 @@ class ObjectStore:
         self._rng = rng or clock.generator()
         self._sleep = sleep
 
+    @regions.followed
     def get(self, key: str) -> bytes:
         import obstore
 
@@ -91,6 +95,7 @@ class ObjectStore:
         with ThreadPoolExecutor(min(_AT_ONCE, len(keys))) as pool:
             return list(pool.map(self.get, keys))
 
+    @regions.followed
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         import obstore
 
@@ -104,6 +109,7 @@ class ObjectStore:
         self.meter.listed(len(found))
         return sorted(key for key in found if key > after and key.startswith(prefix))
 
+    @regions.followed
     def weigh(self, prefix: str) -> list[tuple[int, float]]:
         import obstore
 
@@ -117,6 +123,7 @@ class ObjectStore:
         self.meter.listed(len(found))
         return found
 
+    @regions.followed
     def folders(self, prefix: str) -> list[str]:
         import obstore
 
@@ -127,6 +134,7 @@ class ObjectStore:
         self.meter.listed(len(found) + len(answer["objects"]))
         return sorted(path.rstrip("/").removeprefix(below) for path in found)
 
+    @regions.followed
     def create(self, key: str, data: bytes) -> bool:
         import obstore
         from obstore import exceptions
@@ -136,6 +144,7 @@ class ObjectStore:
         for attempt in range(_ATTEMPTS):
             if attempt:
                 self._sleep(min(4.0, 0.1 * 2**attempt) * (0.5 + self._rng.random()))
+            asked = self._handle
             try:
                 obstore.put(self._once, path, data, mode="create", use_multipart=False)
                 self.meter.add(writes=1, bytes_in=len(data))
@@ -148,7 +157,9 @@ class ObjectStore:
                     continue  # another's is under way, or is gone again
                 return unknown is not None and there == data
             except exceptions.GenericError as error:
-                if _is_credentials(error):
+                if self._is_elsewhere(error, asked):
+                    continue
+                if _is_credentials(error) or regions.is_elsewhere(error):
                     raise self._translated(error, key) from None
                 unknown = error
             except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
@@ -165,6 +176,7 @@ class ObjectStore:
         except NotFound:
             raise self._translated(unknown, key) from None
 
+    @regions.followed
     def replace(self, key: str, data: bytes) -> None:
         import obstore
 
@@ -173,6 +185,7 @@ class ObjectStore:
             obstore.put(self._handle, path, data, use_multipart=False)
         self.meter.replaced(path, len(data))
 
+    @regions.followed
     def delete(self, key: str) -> None:
         import obstore
         from obstore import exceptions
@@ -186,6 +199,7 @@ class ObjectStore:
                 if _is_bucket(error):
                     raise
 
+    @regions.followed
     def upload(self, key: str, path: Path) -> None:
         import obstore
 
@@ -203,12 +217,16 @@ class ObjectStore:
             obstore.put(self._handle, target, stream, **how)
         self.meter.replaced(target, size)
 
+    @regions.followed
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
     ) -> None:
         import obstore
 
         target = self._path(key)
+        if not self._answered:  # parts are given once: they cannot be sent again elsewhere
+            with suppress(NotFound, NoAccess, SourceFailed):
+                self.size(key)
         errors: list[BaseException] = []
         how = _parallel(size)
 
@@ -238,6 +256,7 @@ class ObjectStore:
                 raise errors[0] from None
             raise
 
+    @regions.followed
     def get_range(self, key: str, start: int, length: int) -> memoryview:
         import obstore
 
@@ -247,6 +266,7 @@ class ObjectStore:
         self.meter.add(reads=1, bytes_out=len(found))
         return found
 
+    @regions.followed
     def size(self, key: str) -> int:
         import obstore
 
@@ -256,6 +276,7 @@ class ObjectStore:
         self.meter.add(reads=1)
         return size
 
+    @regions.followed
     def download(self, key: str, path: Path) -> None:
         import obstore
         from obstore import exceptions
@@ -285,6 +306,7 @@ class ObjectStore:
                 self.meter.add(reads=1)
             raise SourceFailed(f"{key} in {self.url} ended early, again and again")
 
+    @regions.followed
     def written_s(self, key: str) -> float:
         import obstore
 
@@ -301,14 +323,42 @@ class ObjectStore:
     def _troubles(self, key: str) -> Iterator[None]:
         from obstore import exceptions
 
+        asked = self._handle
         try:
             yield
+            self._answered = True
         except (exceptions.BaseError, FileNotFoundError, PermissionError, TimeoutError) as error:
+            if self._is_elsewhere(error, asked):
+                raise regions.Moved(f"{self.url} is in another region") from None
             raise self._translated(error, key) from None
+
+    def _is_elsewhere(self, error: Exception, asked: Handle) -> bool:
+        """Has the bucket turned out to be in another region than the one that `asked` leads to?
+        Then our handles lead there, and nothing was done yet (regions.py)."""
+        scheme, bucket, env, timeout_s = self._place
+        if scheme != "s3" or not regions.may_be_elsewhere(error):
+            return False
+        with self._moving:
+            if self._handle is not asked:
+                return True  # found out by another thread
+            config: Any = self._handle.config
+            endpoint, region = config.get("endpoint") or "", config["region"]
+            told = None if self._answered else regions.ask(endpoint, bucket, region)
+            if told is None or told == region:
+                return False
+            regions.remember(endpoint, bucket, told, env)
+            self._handle = _handle(scheme, bucket, env, retries=4, timeout_s=timeout_s)
+            self._once = _handle(scheme, bucket, env, retries=0, timeout_s=timeout_s)
+            return True
 
     def _translated(self, error: Exception, key: str) -> Exception:
         from obstore import exceptions
 
+        if regions.is_elsewhere(error):
+            return NoAccess(
+                f"{self.url} is not in the region that was asked, and S3 does not say where it is",
+                hint="set AWS_REGION to the region of the bucket",
+            )
         # obstore raises Python's own error for some, and its own for others.
         status = re.search(r"status code: (\d{3})", str(error))
         missing = isinstance(error, exceptions.NotFoundError | FileNotFoundError)
@@ -359,6 +409,8 @@ def _handle(
     }
     build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
     endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if scheme == "s3":
+        config["region"] = regions.known(endpoint, bucket, env) or config["region"]
     if endpoint.startswith("http://"):
         more["client_options"]["allow_http"] = True
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tradewind.errors import TradewindError
 from tradewind.model.finding import BROKEN, MISSING, WARNING, Finding
-from tradewind.providers.aws.footprint import Footprint, read
+from tradewind.providers.aws.footprint import Footprint, read, setup_command
 from tradewind.store.base import Store
 
 _NAMES = (
@@ -41,7 +41,7 @@ def aws_checks(
             MISSING,
             "nothing is set up for this store",
             "renting machines of AWS",
-            "tradewind aws setup",
+            setup_command(store.url if store else ""),
         )
         return
     if not asked and not hinted(env, user):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tradewind.model import places
-from tradewind.providers.aws.setup import policies
+from tradewind.providers.aws.setup import policies, setter
 
 STORES = ["s3://my-bucket", "s3://my-bucket/team/tw"]
 MOST_MANAGED, MOST_INLINE = 6_144, 10_240
@@ -27,8 +27,11 @@ MOST_MANAGED, MOST_INLINE = 6_144, 10_240
 def test_a_linter_finds_nothing(store: str) -> None:
     user = policies.user(store, "us-east-1", ssm=True)
     machines = policies.machines(store, "us-east-1")
-    for document in (user, machines, policies.user(store, "us-east-1")):
+    both = setter.setter(store, "us-east-1", private=True, ssm=True)
+    least = setter.setter(store, "us-east-1")
+    for document in (user, machines, policies.user(store, "us-east-1"), both, least):
         assert _findings(document) == []
+    assert len(json.dumps(both, separators=(",", ":"))) < MOST_MANAGED
     assert len(json.dumps(user, separators=(",", ":"))) < MOST_MANAGED
     assert len(json.dumps(machines, separators=(",", ":"))) < MOST_INLINE
 

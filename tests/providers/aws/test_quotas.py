@@ -90,6 +90,25 @@ def test_what_runs_is_counted_by_family_and_market(cloud: Cloud, account: Accoun
     assert quotas.in_use(account, "eu-west-1") == {}
 
 
+def test_what_is_asked_of_the_spot_market_counts_too(cloud: Cloud, account: Account) -> None:
+    """EC2 refuses with MaxSpotInstanceCountExceeded by them as well. Those that have their machine
+    are counted by it."""
+    rows = [
+        {"state": "open", "launchSpecification": {"instanceType": "g5.xlarge"}},
+        {"state": "open", "launchSpecification": {"instanceType": "g5.2xlarge"}},
+        {"state": "open", "launchSpecification": {"instanceType": "g5.2xlarge"}, "instanceId": "i"},
+    ]
+    cloud.on(
+        "DescribeSpotInstanceRequests",
+        xml("DescribeSpotInstanceRequests", spotInstanceRequestSet=rows),
+    )
+    key = quotas.governing("g5.xlarge", "spot")
+    assert key is not None
+    assert quotas.in_use(account, HERE) == {key: 4 + 8}
+    (asked,) = [f for _, action, f in cloud.asked if action == "DescribeSpotInstanceRequests"]
+    assert "open" in asked.values() or ["open"] in asked.values()
+
+
 def test_cores_as_they_were_asked_for(cloud: Cloud, account: Account) -> None:
     """moto tells no cores; and what has a quota of its own does not count."""
 

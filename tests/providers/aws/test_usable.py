@@ -71,9 +71,15 @@ def test_what_can_be_had_stays_as_it_is(cloud: Cloud, account: Account) -> None:
         _way(provider="local", region="here", zone=""),
         _way("p4d.24xlarge", nodes=4),
     ]
-    slow = "us-east-1: with a public address p4d.24xlarge has 1 of 4 EFA interfaces; in private"
-    found = usable(account, FOOTPRINT, ways, now=NOW)
-    assert found == Usable(ways=tuple(ways), warnings=(f"{slow} subnets it has all",))
+    told = usable(account, FOOTPRINT, ways, now=NOW, store_url="s3://b/team")
+    assert structs.replace(told, warnings=()) == Usable(ways=tuple(ways))
+    assert told.warnings == (
+        "p4d.24xlarge has 4 EFA interfaces, and machines in us-east-1 use 1: their subnets are"
+        " public. A network of its own uses all: tradewind aws setup --store s3://b/team --region"
+        " us-east-1 --private",
+    )
+    alone = [structs.replace(way, nodes=1) for way in ways]
+    assert usable(account, FOOTPRINT, alone, now=NOW).warnings == ()
     # One look for all of them.
     once = ["DescribeRegions", "DescribeAvailabilityZones", "DescribeInstanceTypes"]
     assert [cloud.actions().count(name) for name in once] == [1, 1, 1]
@@ -95,7 +101,12 @@ def test_places_where_it_cannot_be_had(account: Account) -> None:
             _way(region="us-west-2", zone="usw2-az4"),
         ],
         now=NOW,
+        store_url="s3://b/team",
     )
+    hints = {reason.kind: reason.hint for reason in found.rejected}
+    paste = "tradewind aws setup --store s3://b/team --region"
+    assert hints["no_setup"] == f"{paste} eu-west-1"
+    assert hints["no_subnet"] == f"{paste} us-east-1 makes it"
     told = {reason.way.what: (reason.kind, reason.words) for reason in found.rejected}
     assert told["spot g5.xlarge in aws/ape1-az1"] == (
         "region_off",

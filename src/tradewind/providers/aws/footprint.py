@@ -73,6 +73,12 @@ def bucket_of(store_url: str) -> tuple[str, str]:
     return found[1], prefix + "/" if prefix else ""
 
 
+def setup_command(store_url: str, *regions: str) -> str:
+    """That can be pasted: what makes, or mends, what machines of a store need."""
+    store = store_url if store_url.startswith("s3://") else "s3://BUCKET"
+    return " ".join([f"tradewind aws setup --store {store}", *(f"--region {r}" for r in regions)])
+
+
 def name(store_url: str) -> str:
     """Of the role, the instance profile and the security groups of a store. Short, since it is for
     all AWS the same in every region, and the same whoever asks."""

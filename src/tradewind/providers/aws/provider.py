@@ -20,7 +20,7 @@ from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Listing, Machine, Request
 from tradewind.providers.aws import denied
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, Footprint
+from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, Footprint, setup_command
 from tradewind.providers.aws.limits import images, zones
 from tradewind.providers.aws.machines import groups, listing, order, paid, reservations
 from tradewind.providers.aws.machines.userdata import Luggage, user_data
@@ -77,7 +77,7 @@ class AwsProvider:
             raise Refused(
                 "not_found",
                 f"nothing is set up in {region}",
-                hint=f"tradewind aws setup --store {self._owner} --region {region}",
+                hint=setup_command(self._owner, region),
             )
         found = self._bought(request)
         if found:

@@ -16,7 +16,7 @@ from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks import regions
 from tradewind.providers.aws.checks.permissions import found, todo
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import Footprint
+from tradewind.providers.aws.footprint import Footprint, setup_command
 from tradewind.providers.aws.limits.looking import within
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused
@@ -24,7 +24,6 @@ from tradewind.providers.base import Refused
 FAR_S = 60.0
 """AWS refuses requests that are five minutes wrong, some services sooner."""
 _PATIENCE_S = 60.0
-_SETUP = "tradewind aws setup"
 
 
 def checks(
@@ -42,11 +41,11 @@ def checks(
     if any(finding.level == BROKEN for finding in who):
         return  # nothing else would be answered
     if footprint is None:
-        yield _without_setup()
+        yield _without_setup(store_url)
         if account.region:
             yield from regions.quota_checks(account, account.region)
         return
-    yield from _role(account, footprint)
+    yield from _role(account, footprint, store_url)
     jobs = {
         region: partial(regions.region_checks, account, footprint, region, store_url)
         for region in footprint.regions
@@ -113,7 +112,7 @@ def _clock(told: Mapping[str, Any], now_s: float, *, told_ok: bool) -> Iterator[
         )
 
 
-def _role(account: Account, footprint: Footprint) -> Iterator[Finding]:
+def _role(account: Account, footprint: Footprint, store_url: str) -> Iterator[Finding]:
     name = footprint.instance_profile
     try:
         with explained(f"looking at the instance profile {name}"):
@@ -125,7 +124,9 @@ def _role(account: Account, footprint: Footprint) -> Iterator[Finding]:
             BROKEN if gone else WARNING,
             f"the instance profile {name} {'is not there' if gone else 'could not be looked at'}",
             why="machines could reach no bucket" if gone else error.message,
-            todo=_SETUP if gone else "allow iam:GetInstanceProfile, to have it checked",
+            todo=setup_command(store_url)
+            if gone
+            else "allow iam:GetInstanceProfile, to have it checked",
         )
         return
     if not profile.get("Roles"):
@@ -133,18 +134,18 @@ def _role(account: Account, footprint: Footprint) -> Iterator[Finding]:
             BROKEN,
             f"the instance profile {name} has no role",
             why="machines could reach no bucket",
-            todo=_SETUP,
+            todo=setup_command(store_url),
         )
         return
     yield found(OK, f"machines have the role {profile['Roles'][0]['RoleName']}")
 
 
-def _without_setup() -> Finding:
+def _without_setup(store_url: str) -> Finding:
     return found(
         WARNING,
         "nothing is set up for this store",
         why="without network and role no machine is launched",
-        todo=_SETUP,
+        todo=setup_command(store_url),
     )
 
 

@@ -9,7 +9,7 @@ from tradewind.errors import SourceFailed, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks.permissions import found, permission_checks, todo
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import Footprint, Network
+from tradewind.providers.aws.footprint import Footprint, Network, setup_command
 from tradewind.providers.aws.limits import images, quotas
 from tradewind.providers.aws.limits.images import Image
 from tradewind.providers.aws.troubles import explained
@@ -23,7 +23,6 @@ _QUOTAS = {
     ("p5.48xlarge", "spot"): 192,
 }
 """Which are looked at, each by a type of its family, and what to ask for: a machine's vCPUs."""
-_SETUP = "tradewind aws setup"
 _AWS_KEY = "alias/aws/ebs"
 """Every account has it, and whoever launches may use it."""
 
@@ -41,7 +40,7 @@ def region_checks(account: Account, footprint: Footprint, region: str, owner: st
     network = footprint.regions[region]
     parts: dict[str, Callable[[], Iterator[Finding]]] = {
         "the image": image,
-        "the network": lambda: _network(account, region, network),
+        "the network": lambda: _network(account, region, network, owner),
         "the disks' key": lambda: _disks(account, region),
         "permissions": lambda: permission_checks(account, footprint, region, owner, chosen),
         "quotas": lambda: quota_checks(account, region),
@@ -60,7 +59,7 @@ def region_checks(account: Account, footprint: Footprint, region: str, owner: st
     return told
 
 
-def _network(account: Account, region: str, network: Network) -> Iterator[Finding]:
+def _network(account: Account, region: str, network: Network, owner: str) -> Iterator[Finding]:
     ec2 = account.client("ec2", region)
     with explained(f"looking at the network in {region}"):
         # By filters: naming one that is gone would be an error, and tell nothing of the others.
@@ -78,7 +77,7 @@ def _network(account: Account, region: str, network: Network) -> Iterator[Findin
             BROKEN,
             f"{region}: {', '.join(gone)} {'is' if len(gone) == 1 else 'are'} not there",
             why="no machine can be launched in it",
-            todo=f"{_SETUP} --region {region}",
+            todo=setup_command(owner, region),
         )
     open_to = sorted({source for group in groups for source in _open_to(group)})
     if open_to:

@@ -152,7 +152,8 @@ def quotas(account: Account, region: str, wanted: Collection[tuple[str, str]]) -
 
 
 def in_use(account: Account, region: str) -> dict[Key, int]:
-    """vCPUs of what runs in a region, whoever started it, by quota."""
+    """vCPUs of what runs in a region, whoever started it, by quota, and of what is asked of the
+    spot market there and not had yet: EC2 counts that too."""
     counted: Counter[tuple[str, str, int]] = Counter()
     with explained(f"asking AWS what runs in {region}"):
         pages = (
@@ -168,6 +169,17 @@ def in_use(account: Account, region: str) -> dict[Key, int]:
                         cores = it.get("CpuOptions") or {}
                         vcpus = cores.get("CoreCount", 0) * cores.get("ThreadsPerCore", 0)
                         counted[it["InstanceType"], market, vcpus] += 1
+        # Those that have their machine are counted by it.
+        asked = (
+            account.client("ec2", region)
+            .get_paginator("describe_spot_instance_requests")
+            .paginate(Filters=[{"Name": "state", "Values": ["open"]}])
+        )
+        for page in asked:
+            for it in page["SpotInstanceRequests"]:
+                kind = it.get("LaunchSpecification", {}).get("InstanceType")
+                if kind and not it.get("InstanceId"):
+                    counted[kind, "spot", 0] += 1
     untold = {kind for kind, _, vcpus in counted if not vcpus}
     facts = zones.facts(account, region, untold) if untold else {}
     used: Counter[Key] = Counter()

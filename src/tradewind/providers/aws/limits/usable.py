@@ -6,7 +6,7 @@ it. What cannot be learned is held against nothing: such a way stays, with a war
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from statistics import median_low
@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from tradewind import clock
 from tradewind.model.run import Way
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import Footprint
+from tradewind.providers.aws.footprint import Footprint, setup_command
 from tradewind.providers.aws.limits import images, quotas, zones
 from tradewind.providers.aws.limits.looking import Sight, look, within
 from tradewind.providers.aws.limits.scores import scores
@@ -72,7 +72,9 @@ def usable(
     now: datetime | None = None,
     patience_s: float = _PATIENCE_S,
     with_scores: bool = True,
+    store_url: str = "",
 ) -> Usable:
+    """`store_url`: for the commands in hints."""
     ours = [way for way in ways if way.provider == "aws"]
     warnings: list[str] = []
     told = within(patience_s, {"": lambda: zones.regions(account)} if ours else {})
@@ -82,7 +84,7 @@ def usable(
     reasons = {
         place: reason
         for place, way in enumerate(ways)
-        if way.provider == "aws" and (reason := _barred(way, footprint, enabled))
+        if way.provider == "aws" and (reason := _barred(way, footprint, enabled, store_url))
     }
     open_ways = [
         way for place, way in enumerate(ways) if way.provider == "aws" and place not in reasons
@@ -95,13 +97,13 @@ def usable(
             kept[place] = way
         elif place not in reasons:
             sight = sights[way.region]
-            reason = _unfit(way, sight, footprint) or _over_quota(way, sight)
+            reason = _unfit(way, sight, footprint, store_url) or _over_quota(way, sight)
             if reason:
                 reasons[place] = reason
             else:
                 kept[place] = _priced(way, sight, footprint)
     _too_dear(kept, reasons)
-    warnings += [words for way in kept.values() if (words := _slow(way, sights, footprint))]
+    warnings += _slow_networks(kept.values(), sights, footprint, store_url)
     return Usable(
         ways=tuple(way for _, way in sorted(kept.items())),
         rejected=tuple(reason for _, reason in sorted(reasons.items(), key=lambda it: it[0])),
@@ -110,7 +112,9 @@ def usable(
     )
 
 
-def _barred(way: Way, footprint: Footprint, enabled: Mapping[str, bool]) -> Reason | None:
+def _barred(
+    way: Way, footprint: Footprint, enabled: Mapping[str, bool], store_url: str
+) -> Reason | None:
     """Without a look at the region."""
     if enabled.get(way.region, True) is False:
         return Reason(
@@ -124,12 +128,12 @@ def _barred(way: Way, footprint: Footprint, enabled: Mapping[str, bool]) -> Reas
             way=way,
             kind="no_setup",
             words=f"nothing is set up in {way.region}",
-            hint=f"tradewind aws setup --region {way.region}",
+            hint=setup_command(store_url, way.region),
         )
     return None
 
 
-def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
+def _unfit(way: Way, sight: Sight, footprint: Footprint, store_url: str) -> Reason | None:
     """The zone, or the type in it."""
 
     def reason(kind: str, words: str, hint: str = "") -> Reason:
@@ -148,10 +152,10 @@ def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
         if way.zone and way.zone not in selling:
             return reason("not_offered", f"{way.zone} does not offer {kind}", others)
         if not way.zone and not selling & set(subnets):
-            setup = f"tradewind aws setup --region {way.region} makes one in each"
+            setup = f"{setup_command(store_url, way.region)} makes one in each"
             return reason("no_subnet", f"no zone with a subnet of ours offers {kind}", setup)
     if way.zone and way.zone not in subnets:
-        setup = f"tradewind aws setup --region {way.region} makes it"
+        setup = f"{setup_command(store_url, way.region)} makes it"
         return reason("no_subnet", f"there is no subnet of ours in {way.zone}", setup)
     facts = (sight.facts or {}).get(kind)
     undriven = images.undriven(facts) if facts and not footprint.image else ""
@@ -160,20 +164,6 @@ def _unfit(way: Way, sight: Sight, footprint: Footprint) -> Reason | None:
     if way.market == "spot" and facts and not facts.spot:
         return reason("no_spot", f"{kind} is not sold on the spot market")
     return None
-
-
-def _slow(way: Way, sights: Mapping[str, Sight], footprint: Footprint) -> str:
-    """Machines that will talk slower than they could (machines/order.py)."""
-    if way.provider != "aws" or way.nodes < 2 or not footprint.regions[way.region].public:
-        return ""
-    facts = (sights[way.region].facts or {}).get(way.instance_type)
-    most = len(facts.efa_cards) if facts else 0
-    if not facts or most < 2:
-        return ""
-    return (
-        f"{way.region}: with a public address {way.instance_type} has"
-        f" {int(facts.efa_first)} of {most} EFA interfaces; in private subnets it has all"
-    )
 
 
 def _over_quota(way: Way, sight: Sight) -> Reason | None:
@@ -208,6 +198,25 @@ def _priced(way: Way, sight: Sight, footprint: Footprint) -> Way:
         if found
         else way
     )
+
+
+def _slow_networks(
+    ways: Iterable[Way], sights: Mapping[str, Sight], footprint: Footprint, store_url: str
+) -> list[str]:
+    """EC2 gives no public address to a machine with several interfaces (machines/order.py)."""
+    found = []
+    for way in ways:
+        if way.provider != "aws" or way.nodes < 2 or not footprint.regions[way.region].public:
+            continue
+        facts = (sights[way.region].facts or {}).get(way.instance_type)
+        most = len(facts.efa_cards) if facts else 0
+        if facts and most > 1:
+            found.append(
+                f"{way.instance_type} has {most} EFA interfaces, and machines in {way.region} use"
+                f" {int(facts.efa_first)}: their subnets are public. A network of its own uses all:"
+                f" {setup_command(store_url, way.region)} --private"
+            )
+    return found
 
 
 def _too_dear(kept: dict[int, Way], reasons: dict[int, Reason]) -> None:

@@ -1,8 +1,12 @@
 """What the disk of a machine costs: gp3 volumes, which EC2 charges for beside the machine.
 
-Dollars for a gigabyte and month of 30 days, as AWS lists them for regions that have accelerators.
-Written down on 2026-11-16, and not renewed by `tradewind catalog refresh`. For a region that is not
-known the dearest is assumed.
+Dollars for a gigabyte and month of 30 days, as AWS lists them for regions that have accelerators
+(https://aws.amazon.com/ebs/pricing). Written down on 2026-11-16, and not renewed by `tradewind
+catalog refresh`, though the price list that it reads has them (product family Storage). They agree
+with what EMR Serverless charges for storage, which is the same by the hour (by region, in
+PerfKitBenchmarker's aws_dpb_emr_serverless_prices.py, generated from AWS's price list), and in the
+United States with four fifths of gp2; only those of eu-south-2 and ap-southeast-3 nothing else was
+found for. For a region that is not known the dearest is assumed.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def partition(region: str) -> str:
 def trust(region: str) -> Document:
     """EC2, and it alone, may lend this role, to the machines that it runs."""
     allowed = {"Principal": {"Service": _service(region)}, "Action": "sts:AssumeRole"}
-    return _document([{"Effect": "Allow", **allowed}])
+    return document([{"Effect": "Allow", **allowed}])
 
 
 def _service(region: str) -> str:
@@ -46,14 +46,14 @@ def _service(region: str) -> str:
 def machines(store_url: str, region: str) -> Document:
     bucket, prefix = _arns(store_url, region)
     statements = [
-        _allow("List", ["s3:ListBucket"], [bucket], _listing(store_url, "runs/*")),
-        _allow("Read", ["s3:GetObject"], [f"{prefix}runs/*", f"{prefix}kits/*"]),
-        _allow(
+        allow("List", ["s3:ListBucket"], [bucket], _listing(store_url, "runs/*")),
+        allow("Read", ["s3:GetObject"], [f"{prefix}runs/*", f"{prefix}kits/*"]),
+        allow(
             "Write",
             ["s3:PutObject", "s3:AbortMultipartUpload"],
             [f"{prefix}runs/*/{folder}/*" for folder in WRITTEN_BY_MACHINES],
         ),
-        _allow(
+        allow(
             "Prune",
             ["s3:DeleteObject"],
             [f"{prefix}runs/*/{folder}/*" for folder in DELETED_BY_MACHINES],
@@ -68,13 +68,13 @@ def machines(store_url: str, region: str) -> Document:
             ],
         },
     ]
-    return _document(statements)
+    return document(statements)
 
 
 def bucket(store_url: str, region: str) -> Document:
     """Whoever it is, and whatever else they may: not without TLS."""
     arn = f"arn:{partition(region)}:s3:::{bucket_of(store_url)[0]}"
-    return _document([{
+    return document([{
         "Sid": TLS_ONLY,
         "Effect": "Deny",
         "Principal": "*",
@@ -85,7 +85,7 @@ def bucket(store_url: str, region: str) -> Document:
 
 
 def user(store_url: str, region: str, *, ssm: bool = False) -> Document:
-    """Of the person or the CI that runs Tradewind; not enough to set it up."""
+    """Of the person or the CI that runs Tradewind; not enough to set it up (setter.py)."""
     world, role = partition(region), name(store_url)
     ours = {"StringEquals": {f"aws:ResourceTag/{OWNER}": store_url}}
     born_ours = {"StringEquals": {f"aws:RequestTag/{OWNER}": store_url}}
@@ -95,10 +95,10 @@ def user(store_url: str, region: str, *, ssm: bool = False) -> Document:
         return [f"arn:{world}:ec2:*:*:{kind}/*" for kind in kinds]
 
     statements = [
-        _allow("Look", list(_LOOKED_AT), ["*"]),
-        _allow("RunOurs", ["ec2:RunInstances"], ec2("instance", "volume"), born_ours),
-        _allow("RunBehindOurGroup", ["ec2:RunInstances"], ec2("security-group"), ours),
-        _allow(
+        allow("Look", list(_LOOKED_AT), ["*"]),
+        allow("RunOurs", ["ec2:RunInstances"], ec2("instance", "volume"), born_ours),
+        allow("RunBehindOurGroup", ["ec2:RunInstances"], ec2("security-group"), ours),
+        allow(
             "RunFrom",
             ["ec2:RunInstances"],
             [
@@ -107,48 +107,42 @@ def user(store_url: str, region: str, *, ssm: bool = False) -> Document:
                 *ec2("spot-instances-request", "capacity-reservation"),
             ],
         ),
-        _allow("GroupOurs", ["ec2:CreatePlacementGroup"], ec2("placement-group"), born_ours),
-        _allow(
+        allow("GroupOurs", ["ec2:CreatePlacementGroup"], ec2("placement-group"), born_ours),
+        allow(
             "TagAtBirth",
             ["ec2:CreateTags"],
             ec2("instance", "volume", "network-interface", "spot-instances-request")
             + ec2("placement-group"),
             {"StringEquals": {"ec2:CreateAction": ["RunInstances", "CreatePlacementGroup"]}},
         ),
-        _allow(
-            "EndOurs",
-            ["ec2:TerminateInstances", "ec2:GetConsoleOutput"],
-            ec2("instance"),
-            ours,
-        ),
-        _allow("UngroupOurs", ["ec2:DeletePlacementGroup"], ec2("placement-group"), ours),
-        _allow(
+        allow("EndOurs", ["ec2:TerminateInstances"], ec2("instance"), ours),
+        allow("UngroupOurs", ["ec2:DeletePlacementGroup"], ec2("placement-group"), ours),
+        allow(
             "LendOurRole",
             ["iam:PassRole"],
             [f"arn:{world}:iam::*:role/{role}"],
             {"StringEquals": {"iam:PassedToService": _service(region)}},
         ),
-        _allow(
+        allow(
             "SeeOurRole",
-            ["iam:GetRole", "iam:GetInstanceProfile"],
-            [f"arn:{world}:iam::*:{kind}/{role}" for kind in ("role", "instance-profile")],
+            ["iam:GetInstanceProfile"],
+            [f"arn:{world}:iam::*:instance-profile/{role}"],
         ),
-        _allow(
+        allow(
             "FirstSpotMachine",
             ["iam:CreateServiceLinkedRole"],
             [f"arn:{world}:iam::*:role/aws-service-role/spot.amazonaws.com/*"],
             {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
         ),
-        _allow("Images", ["ssm:GetParameter", "ssm:GetParameters"], _parameters(world)),
-        _allow("ListStore", ["s3:ListBucket"], [bucket], _listing(store_url, "*")),
-        _allow("FindStore", ["s3:GetBucketLocation"], [bucket]),
-        _allow(
+        allow("Images", ["ssm:GetParameter"], _parameters(world)),
+        allow("ListStore", ["s3:ListBucket"], [bucket], _listing(store_url, "*")),
+        allow(
             "UseStore",
             ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
             [f"{prefix}*"],
         ),
     ]
-    return _document(statements + (_shell(world, store_url) if ssm else []))
+    return document(statements + (_shell(world, store_url) if ssm else []))
 
 
 _LOOKED_AT = (
@@ -164,10 +158,7 @@ _LOOKED_AT = (
     "ec2:DescribeSpotInstanceRequests",
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeSubnets",
-    "ec2:DescribeVolumes",
-    "ec2:DescribeVpcs",
     "ec2:GetSpotPlacementScores",
-    "pricing:GetProducts",
     "servicequotas:GetServiceQuota",
     "servicequotas:ListServiceQuotas",
     "sts:DecodeAuthorizationMessage",
@@ -182,13 +173,13 @@ def _parameters(world: str) -> list[str]:
 def _shell(world: str, store_url: str) -> list[Document]:
     """A shell on a machine, through Systems Manager: only on ours, and only one's own sessions."""
     return [
-        _allow(
+        allow(
             "ShellOnOurs",
             ["ssm:StartSession"],
             [f"arn:{world}:ec2:*:*:instance/*"],
             {"StringEquals": {f"ssm:resourceTag/{OWNER}": store_url}},
         ),
-        _allow(
+        allow(
             "ShellsOfKinds",
             ["ssm:StartSession"],
             [
@@ -196,7 +187,7 @@ def _shell(world: str, store_url: str) -> list[Document]:
                 f"arn:{world}:ssm:*::document/AWS-StartSSHSession",
             ],
         ),
-        _allow(
+        allow(
             "EndOwnShells",
             ["ssm:TerminateSession", "ssm:ResumeSession"],
             [f"arn:{world}:ssm:*:*:session/${{aws:userid}}-*"],
@@ -220,7 +211,7 @@ def _arns(store_url: str, region: str) -> tuple[str, str]:
     return arn, f"{arn}/{prefix}"
 
 
-def _allow(
+def allow(
     sid: str, actions: Sequence[str], resources: Sequence[str], only_if: Document | None = None
 ) -> Document:
     made: Document = {
@@ -232,5 +223,5 @@ def _allow(
     return made | ({"Condition": only_if} if only_if else {})
 
 
-def _document(statements: list[Document]) -> Document:
+def document(statements: list[Document]) -> Document:
     return {"Version": "2012-10-17", "Statement": statements}
