@@ -87,7 +87,7 @@ def setup(
 
     url = checked(store_url)
     if printed:
-        click.echo(_code(printed, url, regions, private, ssm), nl=False)
+        click.echo(_code(printed, url, regions, private, ssm, image or ""), nl=False)
         return
     from tradewind.api import aws
     from tradewind.providers.aws.setup.make import Wish
@@ -181,7 +181,9 @@ def teardown(
         click.echo(words)
 
 
-def _code(kind: str, url: str, regions: tuple[str, ...], private: bool, ssm: bool) -> str:
+def _code(
+    kind: str, url: str, regions: tuple[str, ...], private: bool, ssm: bool, image: str
+) -> str:
     """Without asking AWS anything: whoever prints it need not be who applies it."""
     import json
 
@@ -192,7 +194,7 @@ def _code(kind: str, url: str, regions: tuple[str, ...], private: bool, ssm: boo
     wanted = regions or ((named,) if named else ())
     first = wanted[0] if wanted else "us-east-1"
     if kind == "policy":
-        return json.dumps(policies.user(url, first, ssm=ssm), indent=2) + "\n"
+        return json.dumps(policies.user(url, first, ssm=ssm, image=image), indent=2) + "\n"
     if kind == "setup-policy":
         made = setter.setter(url, first, private=private, ssm=ssm)
         return json.dumps(made, indent=2) + "\n"

@@ -185,3 +185,13 @@ def test_who_runs_it_may_call_what_is_called() -> None:
             if xform_name(operation) in called:
                 assert f"{service}:{operation}" in allowed
     assert len(sources) > 5
+
+
+def test_only_the_images_own_parameter_is_read() -> None:
+    def read(image: str = "") -> list[str]:
+        statements = policies.user("s3://b-b", "us-east-1", image=image)["Statement"]
+        return next(each["Resource"] for each in statements if each["Sid"] == "Images")
+
+    public = [f"arn:aws:ssm:*:{account}:parameter/aws/service/*" for account in ("", "*")]
+    assert read() == read("ami-1") == public
+    assert read("/our/image") == [*public, "arn:aws:ssm:*:*:parameter/our/image"]

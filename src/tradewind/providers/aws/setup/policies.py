@@ -84,8 +84,9 @@ def bucket(store_url: str, region: str) -> Document:
     }])  # fmt: skip
 
 
-def user(store_url: str, region: str, *, ssm: bool = False) -> Document:
-    """Of the person or the CI that runs Tradewind; not enough to set it up (setter.py)."""
+def user(store_url: str, region: str, *, ssm: bool = False, image: str = "") -> Document:
+    """Of the person or the CI that runs Tradewind; not enough to set it up (setter.py). `image`: a
+    parameter of the account's own that names one."""
     world, role = partition(region), name(store_url)
     ours = {"StringEquals": {f"aws:ResourceTag/{OWNER}": store_url}}
     born_ours = {"StringEquals": {f"aws:RequestTag/{OWNER}": store_url}}
@@ -134,7 +135,7 @@ def user(store_url: str, region: str, *, ssm: bool = False) -> Document:
             [f"arn:{world}:iam::*:role/aws-service-role/spot.amazonaws.com/*"],
             {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
         ),
-        allow("Images", ["ssm:GetParameter"], _parameters(world)),
+        allow("Images", ["ssm:GetParameter"], _parameters(world, image)),
         allow("ListStore", ["s3:ListBucket"], [bucket], _listing(store_url, "*")),
         allow(
             "UseStore",
@@ -158,6 +159,7 @@ _LOOKED_AT = (
     "ec2:DescribeSpotInstanceRequests",
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeSubnets",
+    "ec2:GetEbsDefaultKmsKeyId",
     "ec2:GetSpotPlacementScores",
     "servicequotas:GetServiceQuota",
     "servicequotas:ListServiceQuotas",
@@ -166,8 +168,10 @@ _LOOKED_AT = (
 """Things that can only be allowed for all, or not at all. They change nothing."""
 
 
-def _parameters(world: str) -> list[str]:
-    return [f"arn:{world}:ssm:*::parameter/aws/service/*", f"arn:{world}:ssm:*:*:parameter/*"]
+def _parameters(world: str, image: str) -> list[str]:
+    own = [f"arn:{world}:ssm:*:*:parameter{image}"] if image.startswith("/") else []
+    # AWS's own belong to no account.
+    return [*(f"arn:{world}:ssm:*:{a}:parameter/aws/service/*" for a in ("", "*")), *own]
 
 
 def _shell(world: str, store_url: str) -> list[Document]:
@@ -185,6 +189,7 @@ def _shell(world: str, store_url: str) -> list[Document]:
             [
                 f"arn:{world}:ssm:*:*:document/SSM-SessionManagerRunShell",
                 f"arn:{world}:ssm:*::document/AWS-StartSSHSession",
+                f"arn:{world}:ssm:*::document/AWS-StartInteractiveCommand",
             ],
         ),
         allow(
