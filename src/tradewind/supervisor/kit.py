@@ -50,8 +50,8 @@ def build(
     installed = dict(map(_installed_wheel, needed(store_url)))
     wheels = dict([_own_wheel(), *installed.items()])
     others = (*targets, *wished)
-    if others:  # of what is installed here, only what machines like those can use
-        wheels = {name: data for name, data in wheels.items() if _serves(name, others)}
+    if others:  # of what is installed here, only what some machine with Linux can use
+        wheels = {name: data for name, data in wheels.items() if _is_for_linux(name)}
     compiled = [name.split("-")[0] for name in installed if not is_pure(name)]
     with ThreadPoolExecutor(max(1, len(others))) as pool:
         told = pool.map(lambda target: _tried(compiled, *target), others)
@@ -75,9 +75,8 @@ def is_pure(wheel: str) -> bool:
     return wheel.endswith("-none-any.whl")
 
 
-def _serves(wheel: str, others: Iterable[tuple[str, str]]) -> bool:
-    system = wheel.rpartition("-")[2]
-    return is_pure(wheel) or ("linux" in system and any(each in system for _, each in others))
+def _is_for_linux(wheel: str) -> bool:
+    return is_pure(wheel) or "linux" in wheel.rpartition("-")[2]
 
 
 def _has(wheels: Iterable[str], name: str) -> bool:
