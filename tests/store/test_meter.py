@@ -253,3 +253,38 @@ def test_buckets() -> None:
     assert meter.bucket_of("s3://runs/team") == "runs"
     assert meter.bucket_of("s3://my.bucket") == "my.bucket"
     assert meter.bucket_of("file:///tmp/x") == meter.bucket_of("gs://runs/x") == ""
+
+
+ADDS = """
+import sys, time
+from tradewind.store import meter
+mine = meter.of("runs", {"TRADEWIND_HOME": sys.argv[1]})
+mine.add(writes=1, bytes_out=10)
+print("added", flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_a_users_processes_go_on_with_each_others_records(tmp_path: Path) -> None:
+    """Of those that are gone, however that was; of those that live, each has its own."""
+
+    def process(sleeps_s: float) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", ADDS, str(tmp_path), str(sleeps_s)]
+        made = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        assert made.stdout is not None
+        assert made.stdout.readline() == "added\n"
+        return made
+
+    for _ in range(2):
+        process(0).communicate()
+    killed = process(600)
+    other = process(600)
+    killed.kill()
+    killed.communicate()
+    last = process(0)
+    last.communicate()
+    other.kill()
+    other.communicate()
+    assert len(list((tmp_path / "used").iterdir())) == 2
+    assert meter.total(tmp_path / "used", "runs") == Usage(writes=5, bytes_out=50)
+    assert meter.total(tmp_path / "used", "run") is None

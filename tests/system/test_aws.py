@@ -18,6 +18,7 @@ from tests.torch.test_tiny_gpt import EXAMPLE, weights
 from tradewind.errors import NotFound
 from tradewind.model.event import LegUp
 from tradewind.model.run import Machine
+from tradewind.store import meter
 
 pytestmark = pytest.mark.system
 STEPS = 400
@@ -150,8 +151,16 @@ def test_by_the_command_line(world: Rented, tmp_path: Path) -> None:
     assert told["outcome"] == "succeeded"
     assert "spot in aws/use1-az" in tradewind("show", told["run"])
     assert "weights" in tradewind("logs", told["run"])
-    (row,) = json.loads(tradewind("cost", "--json"))["lines"]
+    cost = json.loads(tradewind("cost", "--json"))
+    (row,) = cost["lines"]
     assert row["what"] == told["run"]
     assert row["cost_usd"] > 0
+    # What this computer has asked, all of its processes together, is what S3 has answered it.
+    asked = meter.total(Path(world.env["TRADEWIND_HOME"]) / "used", "runs")
+    assert asked is not None
+    counted = world.cloud.bill()["s3"][""]
+    for name in ("writes", "reads", "bytes_in", "bytes_out"):
+        assert getattr(asked, name) == counted[name], name
+    assert 0 < cost["this_computer"]["writes"] <= asked.writes
     assert "all is well" in tradewind("doctor", "aws")
     assert world.cloud.left() == []

@@ -17,6 +17,7 @@ from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.units import format_bytes, format_money, usd
 
 if TYPE_CHECKING:
+    from tradewind.api.computer import Asked
     from tradewind.ledger.budgets import Standing
     from tradewind.ledger.postings import RunCost
     from tradewind.ledger.report import Line, Report
@@ -68,6 +69,7 @@ def command(
     RUN is a run's id or its beginning; without one, every run of the store counts. Days and months
     are UTC's."""
     from tradewind import budgetfile, store
+    from tradewind.api import computer
     from tradewind.ledger import report as reports
     from tradewind.ledger.budgets import standings
 
@@ -78,7 +80,9 @@ def command(
     since_s, until_s = _span(since, until, now)
     now_s = int(now.timestamp())
     budgets = budgetfile.load()
-    costs, troubles = _costs(store.open(url), runs, now_s)
+    opened = store.open(url)
+    costs, troubles = _costs(opened, runs, now_s)
+    mine = None if runs else computer.asked(opened)
     made = reports.report(costs, by, since_s, until_s)
     stands: list[Standing] = []
     if budgets and not runs:  # a few runs say nothing about their project
@@ -87,11 +91,11 @@ def command(
     if focus is not None:
         _focus(costs, since_s, until_s, focus)
     if as_json:
-        render.print_json(_document(made, since_s, until_s, stands, troubles))
+        render.print_json(_document(made, since_s, until_s, stands, troubles, mine))
     elif as_csv:
         render.print_csv(_FIELDS, [_fields(line) for line in made.lines])
     elif focus is None:
-        _shown(made, stands)
+        _shown(made, stands, mine)
     if troubles:
         raise _trouble(troubles)
 
@@ -154,12 +158,18 @@ def _trouble(troubles: Sequence[tuple[str, TradewindError]]) -> TradewindError:
 # -- for people ----------------------------------------------------------------------------------
 
 
-def _shown(made: Report, stands: Sequence[Standing]) -> None:
+def _shown(made: Report, stands: Sequence[Standing], mine: Asked | None) -> None:
     if not made.lines:
         click.echo("No run has cost anything yet, or none in that time.")
     else:
         _table(made)
         _notes(made)
+    if mine:
+        render.note(
+            f"Besides, in no run: {format_money(mine.micros, digits=4)} for what this computer has"
+            f" asked of the bucket until now, {mine.usage.writes + mine.usage.reads:,} requests and"
+            f" {format_bytes(mine.usage.bytes_out)} out of AWS."
+        )
     if stands:
         _budgets(stands)
 
@@ -297,6 +307,7 @@ def _document(
     until_s: int | None,
     stands: Sequence[Standing],
     troubles: Sequence[tuple[str, TradewindError]],
+    mine: Asked | None,
 ) -> dict[str, Any]:
     def moment(seconds: int | None) -> str | None:
         return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
@@ -321,6 +332,13 @@ def _document(
             }
             for stand in stands
         ],
+        "this_computer": mine
+        and {
+            "writes": mine.usage.writes,
+            "reads": mine.usage.reads,
+            "bytes_out": mine.usage.bytes_out,
+            "cost_usd": usd(mine.micros),
+        },
         "not_counted": [{"run": run_id, "why": error.message} for run_id, error in troubles],
     }
 

@@ -3,15 +3,17 @@
 A request that was answered is charged, whatever the answer, unless that is 5xx: so what obstore
 tries again by itself, after those and after answers that never came, is counted once.
 
-Where `$TRADEWIND_USAGE` names a folder, each process keeps its totals in a file of its own there,
-written after each request, so that they outlive it however it ends; `total` adds up what all
-processes of a machine have asked of one bucket. A file is one record of fixed size, which is
-written at one place: a reader sees the old or the new one. A disk that cannot take it costs the
-count, and nothing else.
+Each process keeps its totals in a file of its own, written after each request, so that they outlive
+it however it ends: in the folder that `$TRADEWIND_USAGE` names, as on a machine, else in that of
+this user's own files. There a process goes on with the record of one that is gone, so that there
+are only as many as were ever running at once. `total` adds up what all processes have asked of one
+bucket. A file is one record of fixed size, which is written at one place: a reader sees the old or
+the new one. A disk that cannot take it costs the count, and nothing else.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import struct
@@ -22,7 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tradewind import clock
+from tradewind.errors import NoAccess
 from tradewind.model.usage import Usage
+from tradewind.ownfiles import home
 
 VARIABLE = "TRADEWIND_USAGE"
 FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "gone", "byte_s")
@@ -41,12 +45,14 @@ _FREE = re.compile(r"\b(NoSuchBucket|ExpiredToken)\b")
 class Meter:
     """Of one process and one bucket. Safe from several threads, and in a fork begins anew."""
 
-    def __init__(self, bucket: str, folder: Path | None = None) -> None:
-        self.bucket, self._folder = bucket, folder
+    def __init__(self, bucket: str, folder: Path | None = None, *, goes_on: bool = False) -> None:
+        """`goes_on`: with the record of a process that is gone, if there is one."""
+        self.bucket, self._folder, self._goes_on = bucket, folder, goes_on
         self._lock = threading.Lock()
         self._total = Usage()
         self._weights: dict[str, tuple[int, float]] = {}  # path → bytes, since when
         self._handle: int | None = None
+        self._before = Usage()
 
     @property
     def total(self) -> Usage:
@@ -121,10 +127,32 @@ class Meter:
             return
         if self._handle is None:
             self._folder.mkdir(parents=True, exist_ok=True)
-            name = f"{self.bucket}.{clock.new_id('p')}{_SUFFIX}"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-            self._handle = os.open(self._folder / name, flags, 0o600)
-        os.pwrite(self._handle, packed(self._total), 0)
+            self._handle = (self._goes_on and self._taken_over(self._folder)) or self._new(
+                self._folder
+            )
+        os.pwrite(self._handle, packed(self._before + self._total), 0)
+
+    def _new(self, folder: Path) -> int:
+        name = f"{self.bucket}.{clock.new_id('p')}{_SUFFIX}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        handle = os.open(folder / name, flags, 0o600)
+        self._before = Usage()
+        if self._goes_on and not _is_locked(handle):  # somebody was quicker, and has it now
+            os.close(handle)
+            return self._new(folder)
+        return handle
+
+    def _taken_over(self, folder: Path) -> int | None:
+        """Who writes to one holds its lock, for as long as it lives."""
+        for path in folder.glob(f"*{_SUFFIX}"):
+            if path.name.rsplit(".", 2)[0] != self.bucket:
+                continue
+            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            if _is_locked(handle):
+                self._before = _unpacked(os.pread(handle, _RECORD.size, 0)) or Usage()
+                return handle
+            os.close(handle)
+        return None
 
     def forked(self) -> None:
         """In the child: what was counted is its parent's, which goes on with it."""
@@ -141,11 +169,28 @@ _lock = threading.Lock()
 
 def of(bucket: str, env: Mapping[str, str]) -> Meter:
     """This process's."""
-    folder = env.get(VARIABLE, "")
+    named = env.get(VARIABLE, "")
+    folder = Path(named) if named else own_folder(env)
     with _lock:
-        if (bucket, folder) not in _meters:
-            _meters[bucket, folder] = Meter(bucket, Path(folder) if folder else None)
-        return _meters[bucket, folder]
+        if (bucket, str(folder)) not in _meters:
+            _meters[bucket, str(folder)] = Meter(bucket, folder, goes_on=not named)
+        return _meters[bucket, str(folder)]
+
+
+def own_folder(env: Mapping[str, str] | None = None) -> Path | None:
+    """Where this computer's user has the records; None: there is no such place."""
+    try:
+        return home(env) / "used"
+    except NoAccess:
+        return None
+
+
+def _is_locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def _forked() -> None:
@@ -185,11 +230,19 @@ def total(folder: Path, bucket: str) -> Usage | None:
     for path in folder.glob(f"*{_SUFFIX}"):
         if path.name.rsplit(".", 2)[0] != bucket:
             continue
-        with suppress(OSError, struct.error):
-            *usual, low, high = _RECORD.unpack(path.read_bytes())
-            one = Usage(**dict(zip(FIELDS, (*usual, low + (high << 64)), strict=True)))
-            found = one if found is None else found + one
+        with suppress(OSError):
+            one = _unpacked(path.read_bytes())
+            if one is not None:
+                found = one if found is None else found + one
     return found
+
+
+def _unpacked(data: bytes) -> Usage | None:
+    try:
+        *usual, low, high = _RECORD.unpack(data)
+    except struct.error:
+        return None
+    return Usage(**dict(zip(FIELDS, (*usual, low + (high << 64)), strict=True)))
 
 
 def bucket_of(store_url: str) -> str:

@@ -21,6 +21,9 @@ _PRICES = {
 _NEAR = frozenset({"us-east-1", "us-east-2"})
 _CHEAP = ("us-", "eu-", "ca-")
 _USUAL_GB, _NEAR_GB, _FAR_GB = 20_000, 10_000, 147_000
+_OUT_GB, _FAR_OUT_GB = 90_000, 154_000
+"""Out of AWS, after the first 100 GB of a month, which are free, and up to 10 TB: $0.09 in North
+America and Europe; elsewhere the dearest, of Cape Town."""
 _OLDER_S = 86_400
 """For so long `aws setup` keeps what is large and was removed or replaced (setup/things.py)."""
 ADDRESS_HOUR = 5_000
@@ -29,8 +32,7 @@ ADDRESS_HOUR = 5_000
 
 def rates(region: str, bucket_region: str) -> Rates:
     """For machines in `region`, of a bucket in the other."""
-    dearest = tuple(max(each) for each in zip(*_PRICES.values(), strict=True))
-    writes, reads, gb_month = _PRICES.get(bucket_region, dearest)
+    writes, reads, gb_month = _of(bucket_region)
     return Rates(
         writes=writes,
         reads=reads,
@@ -39,6 +41,18 @@ def rates(region: str, bucket_region: str) -> Rates:
         gb_month=gb_month,
         kept_s=_OLDER_S,
     )
+
+
+def outside(bucket_region: str) -> Rates:
+    """For a computer that is not in AWS."""
+    writes, reads, gb_month = _of(bucket_region)
+    gb_out = _OUT_GB if bucket_region.startswith(_CHEAP) else _FAR_OUT_GB
+    return Rates(writes=writes, reads=reads, gb_out=gb_out, gb_month=gb_month, kept_s=_OLDER_S)
+
+
+def _of(bucket_region: str) -> tuple[int, ...]:
+    dearest = tuple(max(each) for each in zip(*_PRICES.values(), strict=True))
+    return _PRICES.get(bucket_region, dearest)
 
 
 def _gb(start: str, end: str) -> int:

@@ -1,0 +1,30 @@
+"""What this computer itself has asked of a bucket: to watch runs, to show them, to bring logs here.
+It belongs to no run, and it is the only traffic that leaves AWS."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tradewind.model.usage import Usage, cost
+from tradewind.store import meter
+from tradewind.store.base import Store
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    usage: Usage
+    micros: int
+
+
+def asked(store: Store) -> Asked | None:
+    """Since it was first used from here, by all commands and scripts of this user, until now; None
+    where nobody knows what it costs."""
+    from tradewind.api.onaws import footprint
+
+    folder, bucket = meter.own_folder(), meter.bucket_of(store.url)
+    known = footprint(store) if folder and bucket else None
+    usage = meter.total(folder, bucket) if folder and known else None
+    if known is None or usage is None:
+        return None
+    from tradewind.providers.aws.machines.storage import outside
+
+    return Asked(usage=usage, micros=cost(usage, outside(known.bucket_region)))
