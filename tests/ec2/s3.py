@@ -11,16 +11,16 @@ deletion is taken to be free as other deletions are, and prices have no steps.
 
 from __future__ import annotations
 
-import http.client
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-_OWN = ("connection", "transfer-encoding", "keep-alive")
+from tests.store import door as doors
+from tests.store.door import Answer, Door, serving
 
 
 @dataclass
@@ -78,65 +78,22 @@ class Books:
 @contextmanager
 def booked(books: Books, port: int, host: str = "127.0.0.1") -> Iterator[int]:
     """The door's port on `host`; the server is at `port` of 127.0.0.1."""
-    server = serve(books, port, host)
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(_door(books, port), host) as found:
+        yield found
 
 
 def serve(books: Books, port: int, host: str) -> ThreadingHTTPServer:
-    class Door(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+    return doors.serve(_door(books, port), host)
 
-        def _pass(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            inner = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            try:
-                # As it was signed: the name of this door with it.
-                inner.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-                for name, value in self.headers.items():
-                    if name.lower() not in _OWN:
-                        inner.putheader(name, value)
-                inner.endheaders(body)
-                answer = inner.getresponse()
-                data = answer.read()
-            except OSError:
-                self.close_connection = True
-                return
-            finally:
-                inner.close()
+
+def _door(books: Books, port: int) -> type[Door]:
+    class Booked(Door):
+        inner = port
+
+        def answer(self, body: bytes) -> Answer:
+            status, headers, data = self.passed(body)
             caller = self.client_address[0]
-            books.enter(caller, self.command, self.path, len(body), answer.status, data)
-            self._say(answer.status, answer.getheaders(), data)
+            books.enter(caller, self.command, self.path, len(body), status, data)
+            return status, headers, data
 
-        def _say(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
-            self.send_response_only(status)
-            length = str(len(data))
-            for name, value in headers:
-                if name.lower() == "content-length" and self.command == "HEAD":
-                    length = value
-                elif name.lower() not in (*_OWN, "content-length"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", length)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
-
-        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 128
-
-        def handle_error(self, *_: object) -> None:
-            pass  # a machine that was killed while it asked
-
-    server = Server((host, 0), Door)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
+    return Booked

@@ -3,20 +3,18 @@ another is sent away, and told where it is."""
 
 from __future__ import annotations
 
-import http.client
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-_OWN = ("connection", "transfer-encoding", "keep-alive")
+from tests.store.door import Answer, Door, serving
+
 _SCOPE = re.compile(r"Credential=[^/]+/\d+/([a-z0-9-]+)/s3/")
 
 
 @dataclass
-class Door:
+class Keeper:
     port: int = 0
     region: str = "eu-west-1"
     """Where the bucket is."""
@@ -37,71 +35,31 @@ class Door:
 
 
 @contextmanager
-def regional(port: int, door: Door) -> Iterator[Door]:
+def regional(port: int, keeper: Keeper) -> Iterator[Keeper]:
     """`port` is that of the server, on 127.0.0.1."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    class Regional(Door):
+        inner = port
 
-        def _pass(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        def answer(self, body: bytes) -> Answer:
             scope = _SCOPE.search(self.headers.get("Authorization") or "")
             region = scope[1] if scope else ""
-            door.requests.append((self.command, self.path, region))
-            if region != door.region:
-                self._send_away(region)
-                return
-            inner = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-            try:
-                # As it was signed: the name of this door with it.
-                inner.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-                for name, value in self.headers.items():
-                    if name.lower() not in _OWN:
-                        inner.putheader(name, value)
-                inner.endheaders(body)
-                answer = inner.getresponse()
-                self._say(answer.status, answer.getheaders(), answer.read())
-            finally:
-                inner.close()
+            keeper.requests.append((self.command, self.path, region))
+            return self.passed(body) if region == keeper.region else _elsewhere(keeper, region)
 
-        def _send_away(self, region: str) -> None:
-            told = [] if door.style == "silent" else [("x-amz-bucket-region", door.region)]
-            if not region:  # nobody in particular may know where it is, and nothing more
-                self._say(403, told, _error("AccessDenied", "Access Denied"))
-            elif door.style == "malformed":
-                words = f"the region '{region}' is wrong; expecting '{door.region}'"
-                self._say(400, told, _error("AuthorizationHeaderMalformed", words))
-            else:
-                words = "must be addressed using the specified endpoint"
-                self._say(301, told, _error("PermanentRedirect", words))
+    with serving(Regional) as keeper.port:
+        yield keeper
 
-        def _say(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
-            self.send_response_only(status)
-            length = str(len(data))
-            for name, value in headers:
-                if name.lower() == "content-length" and self.command == "HEAD":
-                    length = value
-                elif name.lower() not in (*_OWN, "content-length"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", length)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
 
-        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    door.port = server.server_address[1]
-    try:
-        yield door
-    finally:
-        server.shutdown()
-        server.server_close()
+def _elsewhere(keeper: Keeper, region: str) -> Answer:
+    told = [] if keeper.style == "silent" else [("x-amz-bucket-region", keeper.region)]
+    if not region:  # nobody in particular may know where it is, and nothing more
+        return 403, told, _error("AccessDenied", "Access Denied")
+    if keeper.style == "malformed":
+        words = f"the region '{region}' is wrong; expecting '{keeper.region}'"
+        return 400, told, _error("AuthorizationHeaderMalformed", words)
+    words = "must be addressed using the specified endpoint"
+    return 301, told, _error("PermanentRedirect", words)
 
 
 def _error(code: str, message: str) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.store import servers
-from tests.store.regional import Door, regional
+from tests.store.regional import Keeper, regional
 from tradewind import store
 from tradewind.errors import NoAccess, NotFound
 from tradewind.store import regions
@@ -24,13 +24,13 @@ def s3_env(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Env]:
 
 
 @pytest.fixture(params=["redirect", "malformed"])
-def door(request: pytest.FixtureRequest, s3_env: Env) -> Iterator[Door]:
-    with regional(_port(s3_env), Door(style=request.param)) as made:
+def door(request: pytest.FixtureRequest, s3_env: Env) -> Iterator[Keeper]:
+    with regional(_port(s3_env), Keeper(style=request.param)) as made:
         yield made
 
 
 @pytest.fixture
-def env(s3_env: Env, door: Door, tmp_path: Path) -> dict[str, str]:
+def env(s3_env: Env, door: Keeper, tmp_path: Path) -> dict[str, str]:
     return _through(door, s3_env, tmp_path)
 
 
@@ -38,12 +38,12 @@ def _port(env: Env) -> int:
     return int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])
 
 
-def _through(door: Door, env: Env, folder: Path) -> dict[str, str]:
+def _through(door: Keeper, env: Env, folder: Path) -> dict[str, str]:
     home = {"TRADEWIND_HOME": str(folder / "home"), "AWS_REGION": "us-east-1"}
     return {**env, **home, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{door.port}"}
 
 
-def test_the_first_request_finds_it_and_the_others_know(env: Env, door: Door) -> None:
+def test_the_first_request_finds_it_and_the_others_know(env: Env, door: Keeper) -> None:
     opened = store.open(f"s3://runs/{door.style}/found", env=env)
     assert door.requests == []
     assert opened.create("k", b"1") is True
@@ -56,7 +56,7 @@ def test_the_first_request_finds_it_and_the_others_know(env: Env, door: Door) ->
     assert (door.wrong, door.asked) == (1, 1)
 
 
-def test_the_next_process_knows(env: Env, door: Door) -> None:
+def test_the_next_process_knows(env: Env, door: Keeper) -> None:
     store.open(f"s3://runs/{door.style}/next", env=env).replace("k", b"1")
     regions._remembered.clear()
     assert store.open(f"s3://runs/{door.style}/next", env=env).get("k") == b"1"
@@ -64,7 +64,7 @@ def test_the_next_process_knows(env: Env, door: Door) -> None:
 
 
 @pytest.mark.parametrize("written", ["{", "[]", '{"%s/runs": 7}', '{"%s/runs": "../evil"}'])
-def test_what_is_remembered_may_be_nonsense(env: Env, door: Door, written: str) -> None:
+def test_what_is_remembered_may_be_nonsense(env: Env, door: Keeper, written: str) -> None:
     path = Path(env["TRADEWIND_HOME"]) / "regions.json"
     path.parent.mkdir()
     path.write_text(written.replace("%s", env["AWS_ENDPOINT_URL"]))
@@ -72,7 +72,7 @@ def test_what_is_remembered_may_be_nonsense(env: Env, door: Door, written: str) 
     assert door.asked == 1
 
 
-def test_what_is_remembered_may_have_changed(env: Env, door: Door) -> None:
+def test_what_is_remembered_may_have_changed(env: Env, door: Keeper) -> None:
     regions.remember(env["AWS_ENDPOINT_URL"], "runs", "ap-south-1", env)
     opened = store.open(f"s3://runs/{door.style}/changed", env=env)
     opened.replace("k", b"1")
@@ -81,7 +81,7 @@ def test_what_is_remembered_may_have_changed(env: Env, door: Door) -> None:
     assert regions.known(env["AWS_ENDPOINT_URL"], "runs", env) == door.region
 
 
-def test_every_first_request(env: Env, door: Door, tmp_path: Path) -> None:
+def test_every_first_request(env: Env, door: Keeper, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"abc" * 1000)
     here = ObjectStore(f"s3://runs/{door.style}/first", env=env)
@@ -112,14 +112,14 @@ def test_every_first_request(env: Env, door: Door, tmp_path: Path) -> None:
     assert here.get("file") == file.read_bytes()
 
 
-def test_it_may_be_nowhere(env: Env, door: Door) -> None:
+def test_it_may_be_nowhere(env: Env, door: Keeper) -> None:
     opened = store.open(f"s3://runs/{door.style}/nowhere", env=env)
     with pytest.raises(NotFound, match="k"):
         opened.get("k")
     assert door.asked == 1
 
 
-def test_nothing_is_asked_where_the_region_is_right(env: Env, door: Door) -> None:
+def test_nothing_is_asked_where_the_region_is_right(env: Env, door: Keeper) -> None:
     right = {**env, "AWS_REGION": door.region}
     opened = ObjectStore(f"s3://runs/{door.style}/right", env=right)
     opened.upload_parts("k", iter([b"1"]), 1)
@@ -128,7 +128,7 @@ def test_nothing_is_asked_where_the_region_is_right(env: Env, door: Door) -> Non
     assert not (Path(env["TRADEWIND_HOME"]) / "regions.json").exists()
 
 
-def test_a_home_that_cannot_be_written(env: Env, door: Door, tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written(env: Env, door: Keeper, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     blocked = {**env, "TRADEWIND_HOME": str(tmp_path / "file" / "home")}
     assert store.open(f"s3://runs/{door.style}/blocked", env=blocked).list_after("") == []
@@ -137,7 +137,7 @@ def test_a_home_that_cannot_be_written(env: Env, door: Door, tmp_path: Path) -> 
 
 
 def test_a_server_that_does_not_say_where(s3_env: Env, tmp_path: Path) -> None:
-    with regional(_port(s3_env), Door(style="silent")) as door:
+    with regional(_port(s3_env), Keeper(style="silent")) as door:
         opened = store.open("s3://runs/silent", env=_through(door, s3_env, tmp_path))
         with pytest.raises(NoAccess, match="not in the region") as caught:
             opened.create("k", b"")
@@ -147,7 +147,7 @@ def test_a_server_that_does_not_say_where(s3_env: Env, tmp_path: Path) -> None:
             opened.list_after("")
 
 
-def test_a_command_of_a_user_elsewhere(env: Env, door: Door) -> None:
+def test_a_command_of_a_user_elsewhere(env: Env, door: Keeper) -> None:
     import os
     import subprocess
     import sys

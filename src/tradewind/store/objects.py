@@ -8,9 +8,7 @@ take the echo of our own success for somebody else's. So `create` knows for ever
   that one may yet fail; so only what can be read exists, and else it is tried again; or
 - nobody knows. If a later attempt then says that the key exists, its content tells whose it is.
 
-What S3 charges for is counted (meter.py).
-
-Where to go and as whom comes from the variables that the clouds' own tools use (docs/store.md).
+What S3 charges for is counted (meter.py). Where to go and as whom: handles.py.
 """
 
 from __future__ import annotations
@@ -21,30 +19,26 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
-from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound, SourceFailed
+from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed
 from tradewind.store import meter, regions
 from tradewind.store.base import check_key, check_prefix, no_such
+from tradewind.store.handles import SCHEMES, first_words, handle
 from tradewind.store.local import written_whole
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 -- the type only
 
-    from obstore.store import AzureStore, GCSStore, S3Store
-
-    Handle = S3Store | GCSStore | AzureStore
+    from tradewind.store.handles import Handle
 
 _ATTEMPTS = 6  # of a create: with the pauses, about ten seconds
 _MIB = 1 << 20
 _MOST_PARTS = 9_000  # S3 and GCS stop at 10,000
 _BUFFERED = 256 * _MIB  # of one upload in memory
 _AT_ONCE = 16  # small requests
-_TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
-_SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
 
 
 class ObjectStore:
@@ -62,7 +56,7 @@ class ObjectStore:
         scheme, _, rest = url.partition("://")
         bucket, _, prefix = rest.partition("/")
         prefix = prefix.strip("/")
-        if scheme not in _SCHEMES or not bucket or any(c in url for c in "?#@"):
+        if scheme not in SCHEMES or not bucket or any(c in url for c in "?#@"):
             raise InvalidValue(
                 f"{url!r} is not a bucket", hint="for example s3://my-bucket/tradewind"
             )
@@ -73,8 +67,8 @@ class ObjectStore:
         self._moving, self._answered = threading.Lock(), False
         self._prefix = prefix + "/" if prefix else ""
         environment = os.environ if env is None else env
-        self._handle = _handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
-        self._once = _handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
+        self._handle = handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
+        self._once = handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
         self.meter = meter.of(bucket, environment) if scheme == "s3" else meter.Meter(bucket)
         self._rng = rng or clock.generator()
         self._sleep = sleep
@@ -347,8 +341,8 @@ class ObjectStore:
             if told is None or told == region:
                 return False
             regions.remember(endpoint, bucket, told, env)
-            self._handle = _handle(scheme, bucket, env, retries=4, timeout_s=timeout_s)
-            self._once = _handle(scheme, bucket, env, retries=0, timeout_s=timeout_s)
+            self._handle = handle(scheme, bucket, env, retries=4, timeout_s=timeout_s)
+            self._once = handle(scheme, bucket, env, retries=0, timeout_s=timeout_s)
             return True
 
     def _translated(self, error: Exception, key: str) -> Exception:
@@ -374,7 +368,7 @@ class ObjectStore:
         denied = bool(status and status[1] in ("401", "403"))  # of a listing
         if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
-                f"{self.url} refused access to {key}: {_first_words(error)}",
+                f"{self.url} refused access to {key}: {first_words(error)}",
                 hint="check the credentials in the environment, and what they permit",
             )
         if isinstance(error, exceptions.PreconditionError):
@@ -382,110 +376,10 @@ class ObjectStore:
                 f"{key} in {self.url} was replaced while it was read", hint="try again"
             )
         return SourceFailed(
-            f"{self.url} did not answer for {key}: {_first_words(error)}",
+            f"{self.url} did not answer for {key}: {first_words(error)}",
             hint="try again, and check the network and the endpoint; if it was a write, nobody"
             " knows whether it was done",
         )
-
-
-def _handle(
-    scheme: str, bucket: str, env: Mapping[str, str], *, retries: int, timeout_s: float
-) -> Handle:
-    try:
-        from obstore import store
-        from obstore.exceptions import BaseError
-    except ImportError:
-        raise MissingExtra(
-            f"{_SCHEMES[scheme]} store needs the cloud extra",
-            hint="pip install 'tradewind[cloud]'",
-        ) from None
-    more: dict[str, Any] = {
-        "client_options": {"timeout": timedelta(seconds=timeout_s), "connect_timeout": "5s"},
-        "retry_config": {
-            "max_retries": retries,
-            "retry_timeout": timedelta(seconds=60),
-            "backoff": {"max_backoff": timedelta(seconds=5)},
-        },
-    }
-    build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
-    endpoint = config.get("endpoint") or config.get("base_url") or ""
-    if scheme == "s3":
-        config["region"] = regions.known(endpoint, bucket, env) or config["region"]
-    if endpoint.startswith("http://"):
-        more["client_options"]["allow_http"] = True
-    try:
-        handle: Handle = build(bucket, config=config, **more)
-    except (BaseError, ValueError) as error:
-        raise NoAccess(
-            f"{scheme}://{bucket} cannot be opened: {_first_words(error)}",
-            hint="see docs/store.md for the variables that say where it is and who you are",
-        ) from None
-    return handle
-
-
-def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    config: dict[str, Any] = {"virtual_hosted_style_request": False}
-    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
-    config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
-    for name in ("access_key_id", "secret_access_key", "session_token"):
-        if env.get(f"AWS_{name.upper()}"):
-            config[name] = env[f"AWS_{name.upper()}"]
-    own = {"AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"}
-    own |= {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"}
-    if env.get("AWS_PROFILE") or not any(env.get(name) for name in own):
-        # Profiles and single sign-on are boto3's business, if it is there.
-        try:
-            import boto3
-            from obstore.auth.boto3 import Boto3CredentialProvider
-
-            session = boto3.Session()
-            if session.get_credentials() is not None:
-                more["credential_provider"] = Boto3CredentialProvider(session)
-                if session.region_name and not env.get("AWS_REGION"):
-                    config["region"] = session.region_name
-            else:
-                raise NoAccess(
-                    "there are no AWS credentials",
-                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-                )
-        except ImportError:
-            pass
-    return store.S3Store, config
-
-
-def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    config: dict[str, Any] = {}
-    emulator = env.get("STORAGE_EMULATOR_HOST")
-    if emulator:
-        address = emulator if "://" in emulator else f"http://{emulator}"
-        config["base_url"] = address.rstrip("/")
-        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
-        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
-    return store.GCSStore, config
-
-
-def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    config: dict[str, Any] = {}
-    account = env.get("AZURE_STORAGE_ACCOUNT") or env.get("AZURE_STORAGE_ACCOUNT_NAME")
-    if not account:
-        raise NoAccess(
-            "no Azure storage account is named",
-            hint="set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or a login of `az`",
-        )
-    config["account_name"] = account
-    key = env.get("AZURE_STORAGE_KEY") or env.get("AZURE_STORAGE_ACCOUNT_KEY")
-    if key:
-        config["account_key"] = key
-    elif env.get("AZURE_STORAGE_SAS_TOKEN"):
-        config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
-    elif not env.get("AZURE_CLIENT_ID"):
-        config["use_azure_cli"] = True
-    endpoint = env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT")
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
-    return store.AzureStore, config
 
 
 def _parallel(size: int) -> dict[str, Any]:
@@ -519,11 +413,3 @@ def _is_credentials(error: Exception) -> bool:
     return any(
         word in words for word in ("169.254.169.254", "metadata.google", "credential", "azure cli")
     )
-
-
-def _first_words(error: Exception) -> str:
-    """One line: obstore appends whole chains of causes, with debugging output, and how long it
-    took, which would make the same trouble look new each time."""
-    text = " ".join(str(error).split("Debug source:")[0].split())
-    text = _TOOK.sub("", text)
-    return text if len(text) <= 300 else text[:299] + "…"

@@ -1,0 +1,128 @@
+"""Obstore's handles of buckets: where to go and as whom, from the variables that the clouds' own
+tools use (docs/store.md), and its errors in one line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from tradewind.errors import MissingExtra, NoAccess
+from tradewind.store import regions
+
+if TYPE_CHECKING:
+    from obstore.store import AzureStore, GCSStore, S3Store
+
+    Handle = S3Store | GCSStore | AzureStore
+
+SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
+_TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
+
+
+def handle(
+    scheme: str, bucket: str, env: Mapping[str, str], *, retries: int, timeout_s: float
+) -> Handle:
+    try:
+        from obstore import store
+        from obstore.exceptions import BaseError
+    except ImportError:
+        raise MissingExtra(
+            f"{SCHEMES[scheme]} store needs the cloud extra",
+            hint="pip install 'tradewind[cloud]'",
+        ) from None
+    more: dict[str, Any] = {
+        "client_options": {"timeout": timedelta(seconds=timeout_s), "connect_timeout": "5s"},
+        "retry_config": {
+            "max_retries": retries,
+            "retry_timeout": timedelta(seconds=60),
+            "backoff": {"max_backoff": timedelta(seconds=5)},
+        },
+    }
+    build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
+    endpoint = config.get("endpoint") or config.get("base_url") or ""
+    if scheme == "s3":
+        config["region"] = regions.known(endpoint, bucket, env) or config["region"]
+    if endpoint.startswith("http://"):
+        more["client_options"]["allow_http"] = True
+    try:
+        made: Handle = build(bucket, config=config, **more)
+    except (BaseError, ValueError) as error:
+        raise NoAccess(
+            f"{scheme}://{bucket} cannot be opened: {first_words(error)}",
+            hint="see docs/store.md for the variables that say where it is and who you are",
+        ) from None
+    return made
+
+
+def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {"virtual_hosted_style_request": False}
+    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
+    for name in ("access_key_id", "secret_access_key", "session_token"):
+        if env.get(f"AWS_{name.upper()}"):
+            config[name] = env[f"AWS_{name.upper()}"]
+    own = {"AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"}
+    own |= {"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"}
+    if env.get("AWS_PROFILE") or not any(env.get(name) for name in own):
+        # Profiles and single sign-on are boto3's business, if it is there.
+        try:
+            import boto3
+            from obstore.auth.boto3 import Boto3CredentialProvider
+
+            session = boto3.Session()
+            if session.get_credentials() is not None:
+                more["credential_provider"] = Boto3CredentialProvider(session)
+                if session.region_name and not env.get("AWS_REGION"):
+                    config["region"] = session.region_name
+            else:
+                raise NoAccess(
+                    "there are no AWS credentials",
+                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+                )
+        except ImportError:
+            pass
+    return store.S3Store, config
+
+
+def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {}
+    emulator = env.get("STORAGE_EMULATOR_HOST")
+    if emulator:
+        address = emulator if "://" in emulator else f"http://{emulator}"
+        config["base_url"] = address.rstrip("/")
+        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
+        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
+    return store.GCSStore, config
+
+
+def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    config: dict[str, Any] = {}
+    account = env.get("AZURE_STORAGE_ACCOUNT") or env.get("AZURE_STORAGE_ACCOUNT_NAME")
+    if not account:
+        raise NoAccess(
+            "no Azure storage account is named",
+            hint="set AZURE_STORAGE_ACCOUNT, and AZURE_STORAGE_KEY or a login of `az`",
+        )
+    config["account_name"] = account
+    key = env.get("AZURE_STORAGE_KEY") or env.get("AZURE_STORAGE_ACCOUNT_KEY")
+    if key:
+        config["account_key"] = key
+    elif env.get("AZURE_STORAGE_SAS_TOKEN"):
+        config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
+    elif not env.get("AZURE_CLIENT_ID"):
+        config["use_azure_cli"] = True
+    endpoint = env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT")
+    if endpoint:
+        config["endpoint"] = endpoint.rstrip("/")
+    return store.AzureStore, config
+
+
+def first_words(error: Exception) -> str:
+    """One line: obstore appends whole chains of causes, with debugging output, and how long it
+    took, which would make the same trouble look new each time."""
+    text = " ".join(str(error).split("Debug source:")[0].split())
+    text = _TOOK.sub("", text)
+    return text if len(text) <= 300 else text[:299] + "…"
