@@ -6,6 +6,7 @@ import ast
 import hashlib
 import io
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -250,8 +251,13 @@ def test_a_kit_for_several_pythons() -> None:
         names = tar.getnames()
     parts = [name.split("-") for name in names]
     assert {"cp312", "cp313"} <= {each[2] for each in parts if each[0] == "msgspec"}
-    # One of obstore is for all, and no other package is there twice.
-    assert len([each for each in parts if each[0] == "obstore"]) == 1
+    # One of obstore is for all, and no other package is there twice; of this computer's own, which
+    # go along, only where they are for another processor.
+    of_target = [each for each in parts if each[0] == "obstore" and "x86_64" in each[-1]]
+    assert len(of_target) == 1
     assert len([each for each in parts if each[0] == "nvidia_ml_py"]) == 1
-    assert all(kit.is_pure(name) or "manylinux_2_17_x86_64" in name for name in names)
-    assert len(made) < 12_000_000
+    own = f"_{platform.machine()}"
+    assert all(
+        kit.is_pure(name) or "manylinux_2_17_x86_64" in name or own in name for name in names
+    )
+    assert len(made) < 16_000_000

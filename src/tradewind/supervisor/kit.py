@@ -28,6 +28,7 @@ from tradewind.errors import NotFound, SourceFailed
 from tradewind.store.base import Store
 
 _ALWAYS = ("msgspec", "nvidia-ml-py")
+_PROCESSORS = ("x86_64", "aarch64")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SYSTEMS = ("manylinux_2_28", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
 _LEFT_OUT = ("catalog/data/", "__pycache__/")  # prices: megabytes that no supervisor reads
@@ -81,8 +82,9 @@ def _is_for_linux(wheel: str) -> bool:
 
 def _has(wheels: Iterable[str], name: str) -> bool:
     """One for several Pythons is fetched for each, and may be called otherwise here."""
-    what = name.split("-")[:-1]
-    return any(other.split("-")[:-1] == what for other in wheels)
+    *what, system = name.split("-")
+    processor = next((each for each in _PROCESSORS if each in system), "")
+    return any(other.split("-")[:-1] == what and processor in other for other in wheels)
 
 
 def key(kit: bytes) -> str:

@@ -61,4 +61,7 @@ def _may_stay(home: Path, path: Path) -> bool:
     where = path.relative_to(home)
     if where.name.startswith(".") or where.name.endswith(".new"):
         return False
-    return where.parts[0] in ("controllers", "watch") or where.parts[:2] == ("local", "tokens")
+    return where.parts[0] in ("controllers", "used", "watch") or where.parts[:2] == (
+        "local",
+        "tokens",
+    )
