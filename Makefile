@@ -72,7 +72,7 @@ docs: $(DOCUMENTED)
 
 test-system: $(READY) $(DOCUMENTED)
 	sh tools/install-system-packages.sh
-	$(BIN)/pytest -m system
+	$(BIN)/pytest -m system -n 2 --dist worksteal
 
 format: $(READY)
 	$(BIN)/ruff format .
