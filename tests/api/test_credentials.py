@@ -62,6 +62,9 @@ def test_those_that_can_be_renewed_are(home: Path) -> None:
     account = _ending_in(home, 9)
     _ending_in(home, 60)  # the process gives others now
     _check(account)
+    ends = account.expires_s()
+    assert ends is not None
+    assert ends - clock.now().timestamp() > 3500
 
 
 def test_those_that_have_ended(home: Path) -> None:
