@@ -40,18 +40,37 @@ class ProcessBodies(Hosts):
         self._spawn(body, command, env=env, start_new_session=True)
 
     def _end(self, body: Body) -> None:
+        """By descent, not by the mark: while a process changes its program, its variables read
+        empty. The first one stands still meanwhile, and all orphans are its children."""
         assert body.process is not None
-        while pids := _marked(body.machine.id):
+        body.process.send_signal(signal.SIGSTOP)
+        while pids := _descended(body.process.pid):
             for pid in pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                body.process.poll()
+        body.process.kill()
 
     def alive(self, instance_id: str) -> list[tuple[int, str]]:
-        process = self._bodies[instance_id].process
-        own = process.pid if process else 0
+        body = self._bodies[instance_id]
+        with body.lock:
+            own = body.process.pid if body.process else 0
         return [(pid, command(pid)) for pid in _marked(instance_id) if pid != own]
+
+
+def _descended(first: int) -> set[int]:
+    """Those under a process that live."""
+    parents, dead = {}, set()
+    for each in Path("/proc").iterdir():
+        if each.name.isdigit():
+            with contextlib.suppress(OSError):
+                state, parent = (each / "stat").read_text().rpartition(")")[2].split()[:2]
+                parents[int(each.name)] = int(parent)
+                if state in "ZX":
+                    dead.add(int(each.name))
+    found: set[int] = set()
+    while more := {pid for pid, over in parents.items() if over in found | {first}} - found:
+        found |= more
+    return found - dead
 
 
 def _marked(instance_id: str) -> list[int]:
