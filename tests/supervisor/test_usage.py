@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from msgspec import json
@@ -21,6 +22,7 @@ from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.event import Event, LegOver, LegRequested, Submitted
 from tradewind.model.run import Heartbeat, Request, Spec
+from tradewind.model.timing import EACH_S
 from tradewind.model.usage import Usage
 from tradewind.store.memory import MemoryStore
 from tradewind.store.objects import ObjectStore
@@ -94,6 +96,33 @@ def test_a_machine_that_ends_in_order_has_told_all(tmp_path: Path) -> None:
     counted = (told.writes, told.reads, told.bytes_in, told.bytes_out)
     assert counted == (row.writes, row.reads, row.bytes_in, row.bytes_out)
     assert told.bytes_in > 3 * 15 << 20  # the job was begun twice
+
+
+def test_a_machine_that_is_ended_at_once_when_it_is_done_has_told_all(tmp_path: Path) -> None:
+    books = Books()
+    (tmp_path / "s3").mkdir()
+    with (
+        servers.s3(tmp_path / "s3") as env,
+        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
+    ):
+        ours = ObjectStore("s3://runs/team", env=env)
+        _submit(ours, "echo done")
+        (home := tmp_path / "m1").mkdir()
+        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        machine = subprocess.Popen(command, env=there)
+        try:
+            eventually(lambda: (beat := _beat(ours)) and beat.doing == "finished", within_s=90)
+            time.sleep(EACH_S + 2)  # it would have asked for its orders by now
+        finally:
+            machine.kill()
+            machine.wait()
+        last = _beat(ours)
+    assert last is not None
+    assert last.usage is not None
+    told, (row,) = last.usage, books.asked.values()
+    counted = (told.writes, told.reads, told.bytes_in, told.bytes_out)
+    assert counted == (row.writes, row.reads, row.bytes_in, row.bytes_out)
 
 
 def test_a_machine_that_is_taken_loses_what_came_after_its_last_words(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from msgspec.structs import asdict
 from tradewind.errors import NoAccess, TradewindError
 from tradewind.model import places
 from tradewind.model.boot import Boot
-from tradewind.model.timing import DRAIN_S, EACH_S
+from tradewind.model.timing import BEAT_S, DRAIN_S, EACH_S
 from tradewind.model.usage import Usage
 from tradewind.steps import Steps
 from tradewind.store import meter
@@ -82,7 +82,7 @@ class Supervisor:
             self._work.restore(kept)
         self._kept = kept
         self._exchange: Exchange | None = None
-        self._learning = False
+        self._learning = self._telling_the_end = self._has_ended = False
         self._starts = 0
         self._begun_s = self._next_s = 0.0
         self._known: tuple[object, ...] = ()
@@ -152,7 +152,8 @@ class Supervisor:
         me = self.me
         # With the number of starts: a job that fails at once ends as it did before.
         known = (job.state, job.exit_code, me.notice, me.at_risk, me.doing, me.fenced, self._starts)
-        if self._exchange is None and (uptime_s >= self._next_s or known != self._known):
+        changed = known != self._known and not self._has_ended
+        if self._exchange is None and (uptime_s >= self._next_s or changed):
             self._known, self._next_s = known, uptime_s + EACH_S
             self._begin(learn(me), uptime_s, learning=True)
         if self._exchange is not None and self._is_done(self._exchange, uptime_s):
@@ -162,11 +163,15 @@ class Supervisor:
                 if self._holds_back(uptime_s):
                     self._next_s = min(self._next_s, uptime_s + _LOOK_S)
                     return
-                self._begin(tell(me, job, uptime_s, self._used), uptime_s, learning=False)
+                self._begin_to_tell(job, uptime_s)
                 self._wake.set()
             elif me.reached_s != self._begun_s:
                 self._held_until_s = None
                 self._next_s = min(self._next_s, uptime_s + _RETRY_S)
+            elif self._telling_the_end:
+                # Whoever reads that may end the machine at once, and what it asks of the store
+                # from now on might never be told: it is quiet, for as long as a beat may take.
+                self._has_ended, self._next_s = True, uptime_s + BEAT_S
         elif _cannot_wait(me, job, uptime_s):
             if not self._learning:
                 self._act(job, uptime_s)  # what is being told is told again, as it is then
@@ -175,7 +180,7 @@ class Supervisor:
                 self._exchange.drop()
                 self._exchange = None
                 self._act(job, uptime_s)
-                self._begin(tell(me, job, uptime_s, self._used), uptime_s, learning=False)
+                self._begin_to_tell(job, uptime_s)
 
     def _holds_back(self, uptime_s: float) -> bool:
         """The end is told when the last words are in the store: who hears of it may take the
@@ -186,6 +191,10 @@ class Supervisor:
         if self._held_until_s is None or self.me.heard_s != uptime_s:
             self._held_until_s = uptime_s + _HELD_S
         return uptime_s < self._held_until_s
+
+    def _begin_to_tell(self, job: Job, uptime_s: float) -> None:
+        self._telling_the_end = self.me.doing in FINAL and job.state != "running"
+        self._begin(tell(self.me, job, uptime_s, self._used), uptime_s, learning=False)
 
     def _begin(self, exchange: Steps[None], uptime_s: float, *, learning: bool) -> None:
         self._begun_s, self._learning = uptime_s, learning
