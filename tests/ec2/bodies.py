@@ -3,6 +3,9 @@ machines of it have moto's addresses and run nothing."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +24,12 @@ class Bodies:
 
     def start(self, machine: Machine) -> None:
         """Returns soon; called with the world's lock held."""
+
+    def ask_to_end(self, machine: Machine) -> None:
+        """Every process in it gets a SIGTERM, but for the first."""
+        for pid, _ in self.alive(machine.id):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
 
     def kill(self, machine: Machine) -> None:
         """Everything in it is dead when this returns. Called with the world's lock held."""

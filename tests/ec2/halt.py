@@ -1,8 +1,8 @@
 """`shutdown`, `poweroff`, `halt`, `reboot` and `systemctl` of a body: they tell the equipment, by
 the metadata service, which kills the body. This is a program's text; what calls it is its name.
 
-Known lies: processes get no SIGTERM first; a reboot is refused; `systemctl` knows poweroff and halt
-and nothing else.
+Known lies: processes get no SIGTERM first, as they do when the API ends a machine; a reboot is
+refused; `systemctl` knows poweroff and halt and nothing else.
 """
 
 PROGRAM = """

@@ -89,13 +89,15 @@ class NamespaceBodies(Hosts):
 
     def alive(self, instance_id: str) -> list[tuple[int, str]]:
         body = self._bodies[instance_id]
-        if body.process is None:
+        with body.lock:
+            first = body.process.pid if body.process else 0
+        if not first:
             return []
         found = []
         for pid in inside(self._name(body)):
             with contextlib.suppress(OSError):
                 parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-                if body.process.pid not in (pid, parent):
+                if first not in (pid, parent):
                     found.append((pid, command(pid)))
         return found
 

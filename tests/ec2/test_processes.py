@@ -49,8 +49,24 @@ def test_it_dies_with_all_that_it_started(hosts: Control) -> None:
     eventually(lambda: len(hosts.alive(machine)) == 3)
     pids = [pid for pid, _ in hosts.alive(machine)]
     hosts.client("ec2").terminate_instances(InstanceIds=[machine])
+    hosts.wait(machine, "terminated")
     assert hosts.alive(machine) == []
     eventually(lambda: not any(Path(f"/proc/{pid}/environ").exists() for pid in pids))
+
+
+def test_its_processes_are_asked_first(hosts: Control) -> None:
+    stubborn = "sh -c 'trap \"\" TERM; echo two; while true; do sleep 0.1; done' &"
+    polite = "trap 'sleep 0.5; echo asked; exit' TERM\necho one; while true; do sleep 0.1; done"
+    (machine,) = ids(launch(hosts, UserData=f"#!/bin/sh\n{stubborn}\n{polite}\n"))
+    hosts.wait_console(machine, "one")
+    hosts.wait_console(machine, "two")
+    hosts.dials(speed=10.0)  # what they have is two seconds
+    hosts.client("ec2").terminate_instances(InstanceIds=[machine])
+    assert hosts.state(machine) == "shutting-down"
+    hosts.wait_console(machine, "asked")
+    hosts.wait(machine, "terminated")
+    assert hosts.alive(machine) == []
+    hosts.dials(speed=1.0)
 
 
 def test_it_shuts_itself_down(hosts: Control) -> None:
@@ -75,7 +91,7 @@ def test_shutting_down_may_mean_to_stop(hosts: Control) -> None:
     hosts.wait(machine, "stopped")
     assert machine in hosts.left()  # its volume costs on
     hosts.client("ec2").terminate_instances(InstanceIds=[machine])
-    assert hosts.state(machine) == "terminated"
+    hosts.wait(machine, "terminated")
     assert hosts.left() == []
 
 

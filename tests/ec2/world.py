@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tests.ec2.bodies import Bodies
 
 NOTICE_S = 120.0
+STOP_S = 20.0
+"""What processes have to end after a SIGTERM, when EC2 is told to end their machine."""
+_LOOK_S = 0.1
 
 _SAID = {
     "user": ("Client.UserInitiatedShutdown", "User initiated shutdown"),
@@ -50,6 +53,8 @@ class Machine:
     """It has an address in the world, too."""
     ended: float | None = None
     ended_by: str = ""
+    dead: bool = False
+    """And nothing in it lives any more."""
     taken_at: float | None = None
     rebalance_at: float | None = None
 
@@ -134,12 +139,17 @@ class World:
         self.agenda.at(machine.taken_at, partial(self.end, machine, "spot"))
 
     def end(self, machine: Machine, by: str) -> None:
-        """At once; whoever asks learns of it after the lag."""
+        """At once; whoever asks learns of it after the lag. Nobody pays for what its processes do
+        when they are asked to end, as they are where the user has ended it."""
         if machine.ended is not None:
             return
         now = self.now()
         machine.ended, machine.ended_by = now, by
-        self.bodies.kill(machine)
+        if by == "user":
+            self.bodies.ask_to_end(machine)
+            self._wait_for_death(machine, now + STOP_S / self.dials.speed)
+        else:
+            self._kill(machine)
         if machine.request is not None:
             code = "instance-terminated-no-capacity" if by == "spot" else ""
             machine.request.say("closed", code or "instance-terminated-by-user", now)
@@ -154,7 +164,18 @@ class World:
         """By the API. Nothing starts it again: it has ended, and keeps its volumes."""
         if machine.ended is None:
             machine.ended, machine.ended_by = self.now(), "stopped"
-            self.bodies.kill(machine)
+            self._kill(machine)
+
+    def _wait_for_death(self, machine: Machine, until: float) -> None:
+        if self.now() < until and self.bodies.alive(machine.id):
+            again = partial(self._wait_for_death, machine, until)
+            self.agenda.at(self.now() + _LOOK_S, again)
+        else:
+            self._kill(machine)
+
+    def _kill(self, machine: Machine) -> None:
+        self.bodies.kill(machine)
+        machine.dead = True
 
     def _show_end(self, machine: Machine, state: str) -> None:
         from moto.ec2.models.instances import StateReason
@@ -179,7 +200,15 @@ class World:
             "terminated": (("shutting-down", 32), ("terminated", 48)),
         }[state]
         _state(machine, *passing)
-        self.agenda.at(self.now() + self.dials.shutting_down_s, partial(_state, machine, *final))
+        done = partial(self._show_death, machine, *final)
+        self.agenda.at(self.now() + self.dials.shutting_down_s, done)
+
+    def _show_death(self, machine: Machine, name: str, code: int) -> None:
+        if machine.dead:
+            _state(machine, name, code)
+        else:
+            again = partial(self._show_death, machine, name, code)
+            self.agenda.at(self.now() + _LOOK_S, again)
 
     def at_address(self, address: str) -> str:
         """The machine that has it; "" for whoever is none, the user's computer among them."""

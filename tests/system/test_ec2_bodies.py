@@ -174,6 +174,7 @@ def test_terminating_kills_all_of_it(cloud: Control) -> None:
     eventually(lambda: len(cloud.alive(number)) == 2)
     found = cloud.alive(number)
     cloud.client("ec2").terminate_instances(InstanceIds=[number])
+    cloud.wait(number, "terminated")
     assert cloud.alive(number) == []
     assert not any(Path(f"/proc/{pid}").exists() for pid, _ in found)
 
