@@ -25,12 +25,7 @@ BOTH = pytest.mark.parametrize("wanted", [PUBLIC, PRIVATE], ids=["public", "priv
 
 MIRRORS = [os.environ.get("TF_PLUGIN_DIR", ""), "/opt/tf-plugins", "/usr/share/terraform/plugins",
            "/usr/local/share/terraform/plugins"]  # fmt: skip
-MIRROR = next((each for each in MIRRORS if each and Path(each).is_dir()), "")
-"""Where Terraform's provider for AWS lies: nothing is fetched."""
-needs_terraform = pytest.mark.skipif(
-    not MIRROR or not shutil.which("terraform"),
-    reason="no terraform with a mirror of its providers",
-)
+"""Where Terraform's provider for AWS may lie: nothing is fetched."""
 
 
 def linted(template: str) -> list[str]:
@@ -90,6 +85,9 @@ def test_terraform_has_the_same_facts(wanted: things.Things) -> None:
 
 def terraformed(folder: Path, text: str, *commands: list[str], url: str = "") -> str:
     """What the last of the commands says."""
+    mirror = next((each for each in MIRRORS if each and Path(each).is_dir()), None)
+    assert shutil.which("terraform"), "terraform is not installed"
+    assert mirror, "no mirror of Terraform's provider for AWS. hint: TF_PLUGIN_DIR=/path/to/it"
     (folder / "main.tf").write_text(text)
     if url:
         override = {
@@ -104,7 +102,7 @@ def terraformed(folder: Path, text: str, *commands: list[str], url: str = "") ->
     env = {key: value for key, value in os.environ.items() if not key.startswith(("AWS_", "TF_"))}
     env |= {"HOME": str(folder), "CHECKPOINT_DISABLE": "1", "AWS_EC2_METADATA_DISABLED": "true"}
     said = ""
-    for command in (["init", f"-plugin-dir={MIRROR}", "-input=false"], *commands):
+    for command in (["init", f"-plugin-dir={mirror}", "-input=false"], *commands):
         done = subprocess.run(
             ["terraform", *command, "-no-color"], cwd=folder, env=env, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
@@ -114,8 +112,7 @@ def terraformed(folder: Path, text: str, *commands: list[str], url: str = "") ->
     return said
 
 
-@needs_terraform
-@pytest.mark.system
+@pytest.mark.terraform
 @BOTH
 def test_terraform_is_valid_and_laid_out_as_usual(wanted: things.Things, tmp_path: Path) -> None:
     said = terraformed(
@@ -124,8 +121,7 @@ def test_terraform_is_valid_and_laid_out_as_usual(wanted: things.Things, tmp_pat
     assert "Success" in said
 
 
-@needs_terraform
-@pytest.mark.system
+@pytest.mark.terraform
 @pytest.mark.parametrize("private", [False, True])
 def test_what_terraform_made_is_adopted(
     private: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
