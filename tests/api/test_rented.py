@@ -155,6 +155,22 @@ def test_what_the_account_cannot_have_is_not_tried(
         cloud.quota("L-3819A6DF", 1000)
 
 
+def test_credentials_that_can_launch_nothing_submit_nothing(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, "aws")
+    wanted = submit.wanted(str(work), on)
+    cloud.fail("GetCallerIdentity", "ExpiredToken", message="It is expired.", status=400)
+    with pytest.raises(errors.NoAccess, match="ExpiredToken") as told:
+        submit.spec_of(wanted, local=False, on=on)
+    assert "aws sso login" in str(told.value.hint)
+    other = structs.replace(footprint(cloud), account="999999999999")
+    store.replace(KEY, other.encoded())
+    with pytest.raises(errors.NoAccess, match=r"123456789012, and .* in 999999999999"):
+        submit.spec_of(wanted, local=False, on=rented.On(store, "aws"))
+
+
 @pytest.mark.system  # pip fetches wheels for other Pythons
 def test_luggage_is_a_kit_by_a_link_that_dies(store: Store, cloud: Control, work: Path) -> None:
     import hashlib

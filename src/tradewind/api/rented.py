@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.errors import InvalidValue, NoAccess, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model import Workload
@@ -76,7 +76,9 @@ class On:
                 f"none of the plan's machines is of {self.cloud} in {', '.join(self._regions)}",
                 hint="plan again with --on, which keeps to what is set up",
             )
-        found = usable(Account(), self._record, zoned, store_url=self._store_url)
+        account = Account()
+        self._check(account.number())
+        found = usable(account, self._record, zoned, store_url=self._store_url)
         self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
         self.warnings = list(found.warnings)
         if not found.ways:
@@ -87,6 +89,16 @@ class On:
             )
         ways = tuple(self._priced(spec, way) for way in found.ways)
         return replace(spec, ways=ways, predicted_cost=_at_prices_of_now(spec, ways))
+
+    def _check(self, number: str) -> None:
+        """Of another account, or refused altogether (`number` was asked for), they could launch
+        nothing; what else is asked of AWS may fail and does not stop a run."""
+        if number != self._record.account:
+            raise NoAccess(
+                f"these credentials are of account {number}, and {self._store_url} is set up in"
+                f" {self._record.account}",
+                hint="look at AWS_PROFILE and `aws sts get-caller-identity`",
+            )
 
     def _priced(self, spec: Spec, way: Way) -> Way:
         """With what AWS charges for beside the machine."""
