@@ -80,3 +80,20 @@ def test_of_those_that_do_not_tell_nothing_is_known(
     account = Account()
     assert account.expires_s() is None
     _check(account)
+
+
+def test_half_a_key_says_which_half(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA")
+    with pytest.raises(NoAccess, match="AWS_SECRET_ACCESS_KEY") as told:
+        Account()
+    assert "both" in str(told.value.hint)
+
+
+def test_a_single_sign_on_that_was_never_made_or_is_over(home: Path) -> None:
+    (home / "config").write_text(
+        "[default]\nregion = us-east-1\nsso_start_url = https://example.awsapps.com/start\n"
+        "sso_region = us-east-1\nsso_account_id = 123456789012\nsso_role_name = x\n"
+    )
+    with pytest.raises(NoAccess) as told:
+        Account().number()
+    assert "aws sso login" in str(told.value.hint)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.ec2.control import Control
 from tests.ec2.server import running
@@ -74,8 +75,10 @@ def test_nothing_is_rented_where_nothing_is_set_up(
     with pytest.raises(errors.BadFile, match=r"providers/aws\.json"):
         rented.On(store, "aws")
     store.replace(KEY, footprint(cloud).encoded())
-    with pytest.raises(errors.NotFound, match="nothing is set up in eu-west-1"):
+    with pytest.raises(errors.NotFound, match=r"nothing is set up in eu-west-1\n"):
         rented.On(store, "aws", ["eu-west-1"])
+    with pytest.raises(errors.NotFound, match=r"us-est-1 \(did you mean us-east-1"):
+        rented.On(store, "aws", ["us-est-1"])
     work.write_text(WORK.replace("us-*", "eu-*"))
     with pytest.raises(errors.NotFound, match="lora allows none of us-east-1 at aws"):
         submit.wanted(str(work), rented.On(store, "aws"))
@@ -114,6 +117,24 @@ def test_each_zone_is_a_way_at_its_own_price(store: Store, cloud: Control, work:
     assert (prices["use1-az1"], prices["use1-az2"]) == (310_000, 320_000)
 
 
+def test_what_is_predicted_is_at_the_prices_of_now(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    """Those of the catalog are weeks old, and without disks and addresses."""
+    store.replace(KEY, footprint(cloud).encoded())
+    work.write_text(WORK.replace("accelerators: [A10G]", "accelerators: [A10G], markets: [spot]"))
+    on = rented.On(store, "aws")
+    wanted = submit.wanted(str(work), on)
+    planned = wanted.plan.price_hour["spot"]
+    wanted = structs.replace(wanted, others=())  # or another type might be cheaper now
+    for zone in cloud.zone_names().values():
+        cloud.spot_price(wanted.plan.instance_type, zone, 2 * planned / 1e6, at=cloud.now() - 3600)
+    spec = submit.spec_of(wanted, local=False, on=on)
+    now = spec.ways[0].price
+    assert now == 2 * planned + spec.ways[0].disk_price + 5_000
+    assert spec.predicted_cost == round(wanted.plan.cost * now / planned)
+
+
 def test_what_the_account_cannot_have_is_not_tried(
     store: Store, cloud: Control, work: Path
 ) -> None:
@@ -132,6 +153,22 @@ def test_what_the_account_cannot_have_is_not_tried(
     finally:
         cloud.quota("L-DB2E81BA", 1000)
         cloud.quota("L-3819A6DF", 1000)
+
+
+def test_credentials_that_can_launch_nothing_submit_nothing(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, "aws")
+    wanted = submit.wanted(str(work), on)
+    cloud.fail("GetCallerIdentity", "ExpiredToken", message="It is expired.", status=400)
+    with pytest.raises(errors.NoAccess, match="ExpiredToken") as told:
+        submit.spec_of(wanted, local=False, on=on)
+    assert "aws sso login" in str(told.value.hint)
+    other = structs.replace(footprint(cloud), account="999999999999")
+    store.replace(KEY, other.encoded())
+    with pytest.raises(errors.NoAccess, match=r"123456789012, and .* in 999999999999"):
+        submit.spec_of(wanted, local=False, on=rented.On(store, "aws"))
 
 
 @pytest.mark.system  # pip fetches wheels for other Pythons

@@ -32,6 +32,11 @@ def test_the_answer_in_words_and_tables(cli: Cli) -> None:
     assert "prices of 20" in text
 
 
+def test_what_costs_less_than_a_cent_is_paid_for_all_the_same(cli: Cli) -> None:
+    found = cli("plan", str(EXAMPLES / "tiny-gpt" / "work.yaml"))
+    assert re.search(r"^money: spot \$0\.00\d\d; a machine-hour", found.out, re.M), found.out
+
+
 def test_it_fits_a_hundred_columns(home: Path) -> None:
     shown = on_a_terminal(home, "plan", PRETRAIN, NO_COLOR="1", TRADEWIND_NOW="2026-11-15T12:00")
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r[^\n]*weighing", "", shown)

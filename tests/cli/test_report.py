@@ -70,6 +70,7 @@ def test_in_a_terminal_as_json_and_as_a_page(cli: Cli, tmp_path: Path) -> None:
     assert (told["state"], len(told["legs"]), told["money"]["micros"]) == (
         "succeeded", 3, 230_919_000,
     )  # fmt: skip
+    assert round(told["seconds"]["all"] / 3600, 1) == 9.0
     path = tmp_path / "deep" / "run.html"
     ran = cli("report", "run-0199", "--store", EXAMPLES, "--html", str(path))
     assert (ran.code, ran.out) == (0, "")

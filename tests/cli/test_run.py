@@ -142,6 +142,34 @@ def test_interruptions_and_dead_controllers_are_survived(home: Path, tmp_path: P
     assert f"step {again + 1}" in lines
 
 
+@pytest.mark.parametrize(
+    ("budget", "most"),
+    [
+        (None, "$11.08 for machines that hang: they end after 3h 10m"),
+        (5_000_000, "$5.00, its budget"),
+    ],
+)
+def test_what_rented_machines_may_cost(
+    capsys: pytest.CaptureFixture[str], budget: int | None, most: str
+) -> None:
+    """Half as much again as planned."""
+    from dataclasses import replace as changed
+
+    from msgspec.structs import replace
+
+    from tests.plan.test_document import PLAN
+    from tests.runs.builders import SPEC, WAY
+    from tradewind.cli.run import _may_cost
+    from tradewind.units import Micros
+
+    plan = changed(PLAN, cost=Micros(2_000_000))
+    way = replace(WAY, price=3_500_000)
+    _may_cost(plan, replace(SPEC, ways=(way,), budget=budget, predicted_cost=3_000_000))
+    price, limit = capsys.readouterr().out.splitlines()[:2]
+    assert price == "  price     $3.50 an hour now, with disks and addresses: about $3.00 in all"
+    assert limit.startswith(f"  at most   {most}")
+
+
 def test_a_job_that_fails_says_why(home: Path, tmp_path: Path) -> None:
     place = folder(tmp_path, 1, command="echo broken; exit 3")
     out = tradewind("run", str(place / "work.yaml"), "--local", "--yes", check=1)

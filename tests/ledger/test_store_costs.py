@@ -65,6 +65,14 @@ def test_it_is_saved_on_machines_alone() -> None:
     assert line.seconds == HOUR_S
 
 
+def test_without_a_price_on_demand_the_store_alone_is_not_one() -> None:
+    moving = replace(METERED, start_cost=7_000)
+    made = run_cost("run-1", NOON_S, (moving, HOUR_S), ways=(moving,))
+    line = report([made]).total
+    assert line.store > 0
+    assert (line.on_demand, line.saved) == (None, None)
+
+
 def test_groups() -> None:
     made = run_cost("run-1", NOON_S, (METERED, HOUR_S))
     found = {line.what: line.micros for line in report([made], "machine").lines}

@@ -36,7 +36,7 @@ def test_every_moment_but_its_making_moves_away_from_the_submission() -> None:
             milliseconds=1
         )
     assert after.money.micros == before.money.micros
-    assert after.hours.all == before.hours.all * 60
+    assert after.seconds.all == before.seconds.all * 60
     assert after.legs[0].price == round(before.legs[0].price / 60)
     assert after.zones[0].held_s == before.zones[0].held_s * 60
     assert in_its_time(before, 1.0) is before

@@ -32,9 +32,9 @@ def test_a_run_that_is_done() -> None:
     assert report.money.same_on_demand == 1_110_000
     # A thousand steps of a second, and one start.
     assert report.money.alone == 1_010_000
-    hours = report.hours
-    assert hours.all == hours.working + hours.starting + hours.waiting == 1161
-    assert (hours.working, hours.starting) == (1080, 30)
+    spent = report.seconds
+    assert spent.all == spent.working + spent.starting + spent.waiting == 1161
+    assert (spent.working, spent.starting) == (1080, 30)
     assert report.late_s == 1161 - 3600
     (curve,) = report.curves
     assert (curve.rows, curve.buckets[-1].step) == (1000, 1000)
@@ -83,7 +83,7 @@ def test_one_that_has_failed_says_why() -> None:
 def test_one_without_legs() -> None:
     report = Making().report()
     assert (report.state, report.legs, report.zones) == ("waiting", (), ())
-    assert report.hours.waiting == report.hours.all == 4 * 3600
+    assert report.seconds.waiting == report.seconds.all == 4 * 3600
     assert report.projection is not None
     gone = Making()
     assert gone.end("cancelled", "its user asked for it").report().projection is None

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tradewind import runs_store
 from tradewind import store as stores
+from tradewind.errors import InvalidValue
 from tradewind.providers.aws import footprint
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from tradewind.providers.aws.setup.changes import Line
     from tradewind.providers.aws.setup.make import Prepared, Wish
     from tradewind.store.base import Store
+
+_SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -94,6 +98,8 @@ def plan_teardown(
     region = bucket.region_of(calls, name, first)
     known = written(store_url, region) if region else None
     setup.check_account(calls, store_url, known)
+    if region:
+        _refuse_while_going_on(_opened(store_url, region))
     asked = [*(known.regions if known else ()), *regions, calls.account.region, region]
     everywhere = [each for each in dict.fromkeys(asked) if each] or [first]
     setup.check_regions(calls, everywhere, first)
@@ -101,6 +107,25 @@ def plan_teardown(
     if delete_bucket and region:
         lines.append(teardown.look_at_bucket(calls, store_url, region))
     return Removal(store_url, lines, region, known)
+
+
+def _refuse_while_going_on(store: Store) -> None:
+    """One that waits for a machine has none up, and could never have one again."""
+    loaded, _ = runs_store.load_all(store, runs_store.live_ids(store))
+    names = [
+        each.run_id
+        for each in loaded
+        if each.state.spec
+        and not each.state.outcome
+        and any(way.provider == "aws" for way in each.state.spec.ways)
+    ]
+    if names:
+        shown = ", ".join(names[:_SHOWN])
+        shown += f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        raise InvalidValue(
+            f"runs of {store.url} go on: {shown}",
+            hint=f"tradewind stop {names[0]} --store {store.url} ends one",
+        )
 
 
 def written(store_url: str, bucket_region: str) -> Footprint | None:

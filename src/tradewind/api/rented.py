@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.errors import InvalidValue, NoAccess, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model import Workload
@@ -36,9 +37,12 @@ class On:
         self._regions = tuple(regions) or tuple(sorted(self._record.regions))
         for region in self._regions:
             if region not in self._record.regions:
+                there = sorted(self._record.regions)
+                close = get_close_matches(region, there, n=1, cutoff=0.8)
+                meant = f" (did you mean {close[0]}?)" if close else ""
                 raise NotFound(
-                    f"nothing is set up in {region}",
-                    hint=f"set up: {', '.join(sorted(self._record.regions))};"
+                    f"nothing is set up in {region}{meant}",
+                    hint=f"set up: {', '.join(there)};"
                     f" tradewind aws setup --store {store.url} --region {region} adds it",
                 )
 
@@ -72,7 +76,9 @@ class On:
                 f"none of the plan's machines is of {self.cloud} in {', '.join(self._regions)}",
                 hint="plan again with --on, which keeps to what is set up",
             )
-        found = usable(Account(), self._record, zoned, store_url=self._store_url)
+        account = Account()
+        self._check(account.number())
+        found = usable(account, self._record, zoned, store_url=self._store_url)
         self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
         self.warnings = list(found.warnings)
         if not found.ways:
@@ -81,7 +87,18 @@ class On:
                 f"the account can have none of the plan's machines: {first.words}",
                 hint=first.hint or "tradewind doctor aws says what it can have",
             )
-        return replace(spec, ways=tuple(self._priced(spec, way) for way in found.ways))
+        ways = tuple(self._priced(spec, way) for way in found.ways)
+        return replace(spec, ways=ways, predicted_cost=_at_prices_of_now(spec, ways))
+
+    def _check(self, number: str) -> None:
+        """Of another account, or refused altogether (`number` was asked for), they could launch
+        nothing; what else is asked of AWS may fail and does not stop a run."""
+        if number != self._record.account:
+            raise NoAccess(
+                f"these credentials are of account {number}, and {self._store_url} is set up in"
+                f" {self._record.account}",
+                hint="look at AWS_PROFILE and `aws sts get-caller-identity`",
+            )
 
     def _priced(self, spec: Spec, way: Way) -> Way:
         """With what AWS charges for beside the machine."""
@@ -114,6 +131,19 @@ class On:
         if way.zone and way.market not in ("spot", "on_demand"):
             zones = [zone for zone in zones if zone == way.zone]  # it is held there, nowhere else
         return [replace(way, zone=zone) for zone in zones]
+
+
+def _at_prices_of_now(spec: Spec, ways: Sequence[Way]) -> int | None:
+    """What was predicted for the plan's machines at the catalog's prices, for the cheapest that
+    there are, at what is asked for them today."""
+
+    def bare(way: Way) -> float:
+        return way.price_all * (way.start_s + spec.work / way.rate)
+
+    planned = bare(spec.ways[0])
+    if spec.predicted_cost is None or not planned:
+        return spec.predicted_cost
+    return round(spec.predicted_cost * min(map(bare, ways)) / planned)
 
 
 def _disk_gb(spec: Spec, nodes: int) -> int:

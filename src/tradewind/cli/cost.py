@@ -168,7 +168,7 @@ def _shown(made: Report, stands: Sequence[Standing], mine: Asked | None) -> None
         render.note(
             f"Besides, in no run: {format_money(mine.micros, digits=4)} for what this computer has"
             f" asked of the bucket until now, {mine.usage.writes + mine.usage.reads:,} requests and"
-            f" {format_bytes(mine.usage.bytes_out)} out of AWS."
+            f" {format_bytes(mine.usage.bytes_out, digits=3)} out of AWS."
         )
     if stands:
         _budgets(stands)
@@ -233,7 +233,7 @@ def _notes(made: Report) -> None:
         )
     if total.kept_month:
         parts.append(
-            f"Left in the store when runs were closed: {format_bytes(total.kept)},"
+            f"Left in the store when runs were closed: {format_bytes(total.kept, digits=3)},"
             f" {format_money(total.kept_month, digits=2)} a month until it is removed."
         )
     if total.estimated:

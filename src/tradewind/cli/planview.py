@@ -89,7 +89,7 @@ def _details(best: Plan, plans: Plans) -> list[str]:
     money = [
         f"{name.replace('_', '-')} {format_money(micros, digits=2)}"
         for name, micros in sorted(best.costs.items(), key=lambda item: -item[1])
-        if micros >= 5_000
+        if micros >= min(5_000, best.cost // 20) and micros
     ]
     prices = " and ".join(
         f"{format_money(price, digits=2)} {'held' if market == 'reserved' else MARKETS[market]}"

@@ -95,15 +95,15 @@ def show(report: Report, *, events: bool = True) -> None:
 def _facts(report: Report) -> list[tuple[str, str]]:
     from tradewind.report.words import many, money, number, span
 
-    hours, purse = report.hours, report.money
+    spent, purse = report.seconds, report.money
     rows = []
-    if hours.all > 0:
+    if spent.all > 0:
         parts = [
-            f"{name} {span(seconds)} ({seconds / hours.all:.0%})"
+            f"{name} {span(seconds)} ({seconds / spent.all:.0%})"
             for name, seconds in (
-                ("at work", hours.working),
-                ("starting", hours.starting),
-                ("without machines", hours.waiting),
+                ("at work", spent.working),
+                ("starting", spent.starting),
+                ("without machines", spent.waiting),
             )
         ]
         rows.append(("time", ", ".join(parts)))

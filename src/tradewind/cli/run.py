@@ -107,6 +107,7 @@ def command(
     if not as_json:
         _show(wanted.plan, spec)
         if on is not None:
+            _may_cost(wanted.plan, spec)
             _left_out(on)
     if not yes:
         _ask()
@@ -148,6 +149,27 @@ def _show(best: Plan, spec: Spec) -> None:
         money = format_money(spec.predicted_cost, digits=2)
         click.echo(f"  cost      {money}, since the plan has {render.count(best.nodes, 'machine')}")
     click.echo(f"  command   {spec.job['command']}")
+
+
+def _may_cost(best: Plan, spec: Spec) -> None:
+    """On rented machines: at the prices of now, and at worst."""
+    from tradewind.runs.money import hard_stop_s
+    from tradewind.units import format_duration, format_money
+
+    first = spec.ways[0]
+    price = f"{format_money(first.price_all, digits=2)} an hour now, with disks and addresses"
+    if spec.predicted_cost is not None and spec.predicted_cost != best.cost:
+        price += f": about {format_money(spec.predicted_cost, digits=2)} in all"
+    click.echo(f"  price     {price}")
+    if spec.budget is not None:
+        most = f"{format_money(spec.budget, digits=2)}, its budget"
+    else:
+        needed_s = first.start_s + spec.work / first.rate
+        stop_s = hard_stop_s(first, None, spec.max_duration_s, needed_s)
+        hung = format_money(first.price_all * stop_s // 3600, digits=2)
+        after = format_duration(stop_s, parts=2)
+        most = f"{hung} for machines that hang: they end after {after}; limits.budget limits all"
+    render.paragraph(f"  at most   {most}", indent=" " * 12)
 
 
 def _left_out(on: On) -> None:

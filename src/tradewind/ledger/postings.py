@@ -196,8 +196,7 @@ class _Found:
             from_s=at_s,
             to_s=at_s,
             estimated=True,
-            # On demand the data would have to be moved too: what is saved is saved on machines.
-            on_demand=cost,
+            on_demand=self._besides(leg, cost),
             **self._whose(leg) | {"price": 0},
         )
 
@@ -242,7 +241,7 @@ class _Found:
             from_s=span[0],
             to_s=span[1],
             estimated=estimated,
-            on_demand=line.micros,  # on demand it would have been the same
+            on_demand=self._besides(leg, line.micros),
             line=line,
             **self._whose(leg) | {"price": 0},
         )
@@ -263,6 +262,11 @@ class _Found:
             "market": way.market,
             "price": way.price,
         }
+
+    def _besides(self, leg: int, cost: int) -> int | None:
+        """What costs the same on demand: what is saved is saved on machines. Where those cannot be
+        compared, it would be all that their run seems to cost on demand."""
+        return None if self._on_demand(self.requests[leg].way) is None else cost
 
     def _on_demand(self, way: Way) -> int | None:
         """In the same zone if the run's ways have it there, else in the region, else the cheapest

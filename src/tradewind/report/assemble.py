@@ -11,7 +11,7 @@ from tradewind.ledger.postings import RunCost
 from tradewind.model import event as events
 from tradewind.model.event import Commit, Event
 from tradewind.model.run import Heartbeat, Spec
-from tradewind.report.capacity import Spans, hours_of, zones_of
+from tradewind.report.capacity import Spans, seconds_of, zones_of
 from tradewind.report.course import course_of, projection_of
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Kept, Line, Projection, Rehearsal, Report, Stay
@@ -93,7 +93,7 @@ def report(given: Sources, now: datetime) -> Report:
         saved=state.saved,
         predicted_hours=spec.predicted_hours,
         rehearsal=given.rehearsal,
-        hours=hours_of(legs, submitted, until),
+        seconds=seconds_of(legs, submitted, until),
         legs=tuple(legs),
         refusals=tuple(refusals),
         zones=zones_of(spec.ways, legs, refusals, there, submitted, until),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from tradewind.model.run import Way
-from tradewind.report.figures import Hours, Refusal, Span, Stay, Zone
+from tradewind.report.figures import Refusal, Seconds, Span, Stay, Zone
 
 Spans = Sequence[tuple[float, float]]
 """From when to when, seconds since 1970, in order."""
@@ -71,7 +71,7 @@ def _within(spans: Spans, since: datetime, until: datetime) -> tuple[Span, ...]:
     )
 
 
-def hours_of(legs: Sequence[Stay], since: datetime, until: datetime) -> Hours:
+def seconds_of(legs: Sequence[Stay], since: datetime, until: datetime) -> Seconds:
     working = starting = 0.0
     for leg in legs:
         end = leg.until or until
@@ -79,7 +79,7 @@ def hours_of(legs: Sequence[Stay], since: datetime, until: datetime) -> Hours:
         working += max((end - up).total_seconds(), 0.0)
         starting += max((up - leg.since).total_seconds(), 0.0)
     all_s = max((until - since).total_seconds(), 0.0)
-    return Hours(
+    return Seconds(
         all=all_s,
         working=working,
         starting=starting,

@@ -176,8 +176,8 @@ class Zone(Struct, frozen=True, kw_only=True):
     """Of the run's time."""
 
 
-class Hours(Struct, frozen=True, kw_only=True):
-    """Where the run's time went, seconds."""
+class Seconds(Struct, frozen=True, kw_only=True):
+    """Where the run's time went."""
 
     all: float = 0.0
     working: float = 0.0
@@ -229,7 +229,7 @@ class Report(Struct, frozen=True, kw_only=True):
     saved: float = 0.0
     predicted_hours: float | None = None
     rehearsal: Rehearsal | None = None
-    hours: Hours = Hours()
+    seconds: Seconds = Seconds()
     legs: tuple[Stay, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     zones: tuple[Zone, ...] = ()

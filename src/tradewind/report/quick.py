@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from tradewind.report.figures import Course, Hours, Money, Point, Report, Span, Stay, Sum, Zone
+from tradewind.report.figures import Course, Money, Point, Report, Seconds, Span, Stay, Sum, Zone
 
 Moment = Callable[[datetime], datetime]
 
@@ -27,18 +27,18 @@ def in_its_time(report: Report, speed: float) -> Report:
     def maybe(at: datetime | None) -> datetime | None:
         return then(at) if at else None
 
-    hours = report.hours
+    spent = report.seconds
     return replace(
         report,
         ended=maybe(report.ended),
         deadline=maybe(report.deadline),
         late_s=_times(report.late_s, speed),
         predicted_hours=_times(report.predicted_hours, speed),
-        hours=Hours(
-            all=hours.all * speed,
-            working=hours.working * speed,
-            starting=hours.starting * speed,
-            waiting=hours.waiting * speed,
+        seconds=Seconds(
+            all=spent.all * speed,
+            working=spent.working * speed,
+            starting=spent.starting * speed,
+            waiting=spent.waiting * speed,
         ),
         legs=tuple(_leg(leg, then, maybe, speed) for leg in report.legs),
         refusals=tuple(replace(each, at=then(each.at)) for each in report.refusals),

@@ -43,7 +43,7 @@ def sentence(report: Report) -> str:
     """How it stands, when and for how much."""
     if report.submitted is None:
         return f"{_upper(report.words)}."
-    took = span(report.hours.all)
+    took = span(report.seconds.all)
     cost = money(report.money.micros)
     if report.state == "succeeded":
         text = f"Done in {took} for {cost}"

@@ -18,6 +18,20 @@ if TYPE_CHECKING:
 
 SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
 _TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
+_ANSWER = re.compile(
+    r"status code: (\d{3}[\w ]*):.*?<Code>([^<]+)</Code>(?:.*?<Message>([^<]*)</Message>)?"
+)
+"""What a server said: its number, its code and its words, within XML."""
+_STRANGERS = (
+    "ExpiredToken",  # of all these S3 says 400 or 403
+    "InvalidToken",
+    "TokenRefreshRequired",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "SSOToken",
+    "UnauthorizedSSO",
+    "TokenRetrievalError",
+)
 
 
 def handle(
@@ -70,20 +84,28 @@ def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
         # Profiles and single sign-on are boto3's business, if it is there.
         try:
             import boto3
+            from botocore.exceptions import BotoCoreError
             from obstore.auth.boto3 import Boto3CredentialProvider
-
-            session = boto3.Session()
-            if session.get_credentials() is not None:
-                more["credential_provider"] = Boto3CredentialProvider(session)
-                if session.region_name and not env.get("AWS_REGION"):
-                    config["region"] = session.region_name
-            else:
-                raise NoAccess(
-                    "there are no AWS credentials",
-                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-                )
         except ImportError:
-            pass
+            return store.S3Store, config
+        try:
+            session = boto3.Session()
+            found = session.get_credentials()
+        except BotoCoreError as error:  # such as a profile that there is not
+            raise NoAccess(str(error), hint="look at AWS_PROFILE and ~/.aws/config") from None
+        if found is None:
+            raise NoAccess(
+                "there are no AWS credentials",
+                hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
+            )
+        more["credential_provider"] = Boto3CredentialProvider(session)
+        if session.region_name and not env.get("AWS_REGION"):
+            config["region"] = session.region_name
+    elif env.get("AWS_ACCESS_KEY_ID") and not env.get("AWS_SECRET_ACCESS_KEY"):
+        raise NoAccess(
+            "AWS_ACCESS_KEY_ID is set, and AWS_SECRET_ACCESS_KEY is not",
+            hint="set both; or neither, and AWS_PROFILE",
+        )
     return store.S3Store, config
 
 
@@ -125,4 +147,20 @@ def first_words(error: Exception) -> str:
     took, which would make the same trouble look new each time."""
     text = " ".join(str(error).split("Debug source:")[0].split())
     text = _TOOK.sub("", text)
+    said = _ANSWER.search(text)
+    if said:  # the way there, and its address, are of no use to anybody
+        text = ": ".join(part for part in said.groups() if part)
     return text if len(text) <= 300 else text[:299] + "…"
+
+
+def is_stranger(error: Exception) -> bool:
+    """Not allowed in because of who we are, whatever we might do there."""
+    return any(sign in str(error) for sign in _STRANGERS)
+
+
+def who_hint(error: Exception) -> str:
+    if is_stranger(error):
+        return "renew them: `aws sso login`, or new keys; `aws sts get-caller-identity` tries them"
+    if "RequestTimeTooSkewed" in str(error):
+        return "this computer's clock is wrong: `timedatectl` tells"
+    return "check the credentials in the environment, and what they permit"

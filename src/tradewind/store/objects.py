@@ -26,7 +26,7 @@ from tradewind import clock
 from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed
 from tradewind.store import meter, regions
 from tradewind.store.base import check_key, check_prefix, no_such
-from tradewind.store.handles import SCHEMES, first_words, handle
+from tradewind.store.handles import SCHEMES, first_words, handle, is_stranger, who_hint
 from tradewind.store.local import written_whole
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class ObjectStore:
         if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
                 f"{self.url} refused access to {key}: {first_words(error)}",
-                hint="check the credentials in the environment, and what they permit",
+                hint=who_hint(error),
             )
         if isinstance(error, exceptions.PreconditionError):
             return SourceFailed(
@@ -410,6 +410,6 @@ def _is_bucket(error: Exception) -> bool:
 def _is_credentials(error: Exception) -> bool:
     """Not being able to say who we are comes as a failed request of another kind."""
     words = str(error).lower()
-    return any(
+    return is_stranger(error) or any(
         word in words for word in ("169.254.169.254", "metadata.google", "credential", "azure cli")
     )

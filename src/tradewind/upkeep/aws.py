@@ -29,6 +29,7 @@ def aws_checks(
 ) -> Iterator[Finding]:
     """`store`: None where it cannot be opened. `asked`: the user has named AWS."""
     footprint: Footprint | None = None
+    known = True
     try:
         footprint = read(store.get) if store else None
     except TradewindError as error:
@@ -36,6 +37,7 @@ def aws_checks(
         yield _found(BROKEN, what, error.message, error.hint or "")
         if not asked:
             return
+        known = False
     if not asked and footprint is None:
         yield _found(
             MISSING,
@@ -61,7 +63,8 @@ def aws_checks(
     except TradewindError as error:
         yield _found(BROKEN, error.message, "no machine can be rented there", error.hint or "")
         return
-    yield from checks(account, footprint, store_url=store.url.rstrip("/") if store else "")
+    url = store.url.rstrip("/") if store else ""
+    yield from checks(account, footprint, known=known, store_url=url)
 
 
 def hinted(env: Mapping[str, str], user: Path) -> bool:

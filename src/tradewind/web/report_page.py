@@ -60,7 +60,7 @@ def _figures(report: Report) -> str:
     rows = [("Cost", money(report.money.micros), "" if report.over else "so far")]
     if report.money.budget is not None:
         rows[-1] = (*rows[-1][:2], f"of {money(report.money.budget)}")
-    rows.append(("Time", span(report.hours.all), f"{report.submitted:%d %b %Y %H:%M} UTC"))
+    rows.append(("Time", span(report.seconds.all), f"{report.submitted:%d %b %Y %H:%M} UTC"))
     rows.append(("Work", f"{said.share_done(report):.0%}", _of(report)))
     if report.late_s is not None:
         early = report.late_s <= 0
@@ -137,16 +137,16 @@ def _keys(keys: Sequence[tuple[str, str]]) -> str:
 
 def _hours(report: Report) -> str:
     """Where the time went, and how machines could be had."""
-    hours = report.hours
-    if hours.all <= 0:
+    spent = report.seconds
+    if spent.all <= 0:
         return ""
 
     def part(seconds: float) -> str:
-        return f"{span(seconds)} ({seconds / hours.all:.0%})"
+        return f"{span(seconds)} ({seconds / spent.all:.0%})"
 
     text = (
-        f"Machines were at work for {part(hours.working)}, starting for {part(hours.starting)},"
-        f" and there were none for {part(hours.waiting)}."
+        f"Machines were at work for {part(spent.working)}, starting for {part(spent.starting)},"
+        f" and there were none for {part(spent.waiting)}."
     )
     over = [leg for leg in report.legs if leg.until is not None and leg.market == "spot"]
     if over:

@@ -9,14 +9,20 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.providers.aws import account_server as server
+from tests.runs.builders import SPEC, WAY
+from tradewind import clock, steps
+from tradewind import store as stores
 from tradewind.api import aws
+from tradewind.controller.controller import Controller
+from tradewind.controller.drive import performer
 from tradewind.errors import InvalidValue
 from tradewind.providers.aws.footprint import OWNER, name
 from tradewind.providers.aws.setup.make import Wish
 
-STORE, OTHER = "s3://my-bucket/tw", "s3://my-bucket/other"
+STORE, OTHER, WAITING = (f"s3://my-bucket/{each}" for each in ("tw", "other", "waits"))
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +75,22 @@ def test_nothing_is_left_and_another_store_is_untouched(watched: server.Watched)
     assert removed(watched) == 0
     made(watched, "us-east-1")  # and all over again
     assert left(STORE, "us-east-1") != []
+
+
+def test_a_run_that_waits_for_machines_keeps_its_setup(watched: server.Watched) -> None:
+    """It has none up, and what it needs to get one would be gone."""
+    made(watched, "us-east-1", store=WAITING)
+    store = stores.open(WAITING)
+    controller = Controller("ctl", ("aws",), clock=clock.epoch, watch=clock.epoch)
+    spec = replace(SPEC, ways=(replace(WAY, provider="aws"),))
+    assert steps.run(controller.submit("lora-1", spec), performer(store, {}))
+    with pytest.raises(InvalidValue, match="go on: lora-1") as told:
+        removed(watched, store=WAITING)
+    assert "tradewind stop lora-1 --store s3://my-bucket/waits" in str(told.value.hint)
+    assert left(WAITING, "us-east-1") != []
+    for key in store.list_after("live/"):  # as when it is closed
+        store.delete(key)
+    assert removed(watched, store=WAITING) > 0
 
 
 def test_a_private_network_goes_too(watched: server.Watched) -> None:

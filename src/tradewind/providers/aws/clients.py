@@ -25,7 +25,7 @@ class Account:
     def __init__(self) -> None:
         try:
             import boto3
-            from botocore.exceptions import BotoCoreError
+            from botocore.exceptions import BotoCoreError, PartialCredentialsError
         except ImportError:
             raise MissingExtra(
                 "machines of AWS need boto3", hint="pip install 'tradewind[aws]'"
@@ -33,6 +33,10 @@ class Account:
         try:
             self._session = boto3.Session()
             found = self._session.get_credentials()
+        except PartialCredentialsError as error:
+            raise NoAccess(
+                str(error), hint="set both halves of the key; or neither, and AWS_PROFILE"
+            ) from None
         except BotoCoreError as error:  # such as a profile that there is not
             raise NoAccess(str(error), hint="look at AWS_PROFILE and ~/.aws/config") from None
         if found is None:

@@ -159,7 +159,7 @@ def _without_answer(doing: str, error: Exception) -> TradewindError:
     message = f"{doing}: {_short(str(error))}"
     if isinstance(error, known.NoCredentialsError | known.PartialCredentialsError):
         return NoAccess(message, hint=_KEYS)
-    if isinstance(error, known.TokenRetrievalError | known.UnauthorizedSSOTokenError):
+    if isinstance(error, known.TokenRetrievalError | known.SSOError):
         return NoAccess(message, hint=_KEYS)
     if isinstance(error, known.CredentialRetrievalError):
         return NoAccess(message, hint=_KEYS)

@@ -30,18 +30,20 @@ def checks(
     account: Account,
     footprint: Footprint | None,
     *,
+    known: bool = True,
     store_url: str = "",
     patience_s: float = _PATIENCE_S,
     now_s: Callable[[], float] = clock.epoch,
 ) -> Iterator[Finding]:
-    """`footprint`: what setup has left in the store; None: nothing. `store_url`: the owner of our
-    machines."""
+    """`footprint`: what setup has left in the store; None: nothing, or it is not `known`.
+    `store_url`: the owner of our machines."""
     who = list(_who(account, footprint, now_s))
     yield from who
     if any(finding.level == BROKEN for finding in who):
         return  # nothing else would be answered
     if footprint is None:
-        yield _without_setup(store_url)
+        if known:
+            yield _without_setup(store_url)
         if account.region:
             yield from regions.quota_checks(account, account.region)
         return
