@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -18,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import record_docs  # type: ignore[import-not-found]  # noqa: E402
 
 PAGES: list[Path] = record_docs.pages()
+BENCH = ROOT / "docs" / "commands" / "bench.md"
 
 
 def leaves() -> Iterator[tuple[str, str, click.Command]]:
@@ -63,7 +66,13 @@ def test_the_short_helps_tell_what_the_commands_do() -> None:
         assert f"commands/{name}.md" in (ROOT / "docs" / "README.md").read_text()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])
+def marked(page: Path) -> Any:
+    """Measuring takes a minute; that its commands work is shown in little in cli/test_bench.py."""
+    marks = [pytest.mark.system] if page == BENCH else []
+    return pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
+
+
+@pytest.mark.parametrize("page", [marked(p) for p in PAGES if record_docs.commands(p)])
 def test_commands_in_the_documentation_do_what_it_says(page: Path, tmp_path: Path) -> None:
     for command, recorded in record_docs.commands(page):
         done = record_docs.run(command, tmp_path)
@@ -71,6 +80,18 @@ def test_commands_in_the_documentation_do_what_it_says(page: Path, tmp_path: Pat
         if " bench " not in command:  # whose figures are the machine's
             shown = record_docs.shown(done, tmp_path)
             assert shown == recorded, f"{page.name}: run tools/record_docs.py"
+
+
+def test_benchmarks_in_the_documentation_can_be_asked_for() -> None:
+    """Their names and options, also of those whose output is shown but not recorded anew."""
+    shown = re.findall(r"^\$ tradewind (bench .*)$", BENCH.read_text(), re.MULTILINE)
+    assert len(shown) >= 8
+    context = click.Context(app.command)
+    group = app.command.get_command(context, "bench")
+    assert isinstance(group, click.Group)
+    for line in shown:
+        _, name, *options = shlex.split(line)
+        group.commands[name].make_context(name, options, parent=context)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(p.relative_to(ROOT)) for p in PAGES])

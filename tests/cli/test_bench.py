@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli
-from tradewind.bench import recovery, recovery_kills
+from tradewind.bench import journal, plan, recovery, recovery_kills
 from tradewind.cli.bench import loader as benchloader
 
 
@@ -33,14 +33,31 @@ def test_catalog(cli: Cli) -> None:
     assert "offers" in cli("bench", "catalog", "--repeat", "1").out
 
 
-def test_plan(cli: Cli) -> None:
+def test_journal(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "EVENTS", 1000)
+    found = cli("bench", "journal", "--repeat", "1", "--json").json
+    assert list(found) == [
+        "events", "open_s_100_a_commit", "open_s_10_a_commit", "open_s_1_a_commit",
+        "open_and_fold_s", "newest_ms", "open_s_1_a_commit_unbound", "append_ms_median", "limit_s",
+        "repeats",
+    ]  # fmt: skip
+    assert all(value > 0 for value in found.values())
+    assert (found["events"], found["repeats"]) == (1000, 1)
+    text = cli("bench", "journal", "--repeat", "1").out
+    assert [line.split()[0] for line in text.splitlines()] == list(found)
+
+
+def test_plan(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A median of one is none: so few repeats are not taken."""
+    assert plan._LEAST == 7
+    monkeypatch.setattr(plan, "_LEAST", 2)
     found = cli("bench", "plan", "--repeat", "1", "--json").json
     assert set(found) == {
         "candidates", "layouts", "warm_ms_median", "cold_ratio", "cold_s", "per_second", "repeats",
     }  # fmt: skip
     assert found["candidates"] > 1_000
     assert found["cold_ratio"] > 1
-    assert found["repeats"] == 7
+    assert found["repeats"] == 2
 
 
 def test_controller(cli: Cli) -> None:

@@ -17,7 +17,12 @@ from tradewind.steps import Steps
 from tradewind.store.steps import Create, ListAfter
 from tradewind.supervisor.decide import Me
 
-FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "3000"))
+FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "1500"))
+# Seeds that show what a test looks for, which are tried first: where they do so no more, the others
+# are searched, and the test only takes longer.
+CALM = (26, 45, 35, 308, 130, 646, 1429)  # short, one of each outcome, with one machine and several
+RELIEVED = (857, 1235, 327)
+UNFENCED = 942
 
 
 def digest(seed: int) -> str:
@@ -70,9 +75,12 @@ def test_fresh_seeds_keep_every_promise() -> None:
 def test_a_crash_before_and_after_every_step() -> None:
     """Of runs in which nothing else goes wrong: of every outcome, with one machine and several."""
     calm: dict[str, int] = {}
-    for seed in range(2000):
-        if not simulate(seed).faults:
-            calm.setdefault(simulate(seed).outcome, seed)
+    for seed in (*CALM, *range(2000)):
+        found = simulate(seed)
+        if not found.faults:
+            calm.setdefault(found.outcome, seed)
+        if len(calm) == len(CALM):
+            break
     assert len(calm) >= 4
     tried = 0
     for seed in calm.values():
@@ -128,7 +136,7 @@ def test_a_supervisor_that_ignores_its_orders_is_caught(monkeypatch: pytest.Monk
 def test_a_supervisor_that_never_fences_itself_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("FENCE_S", "UNREACHABLE_S"):
         monkeypatch.setattr(f"tradewind.supervisor.decide.{name}", 10**9)
-    assert any("s after leg" in simulate(seed).violation for seed in range(4000))
+    assert any("s after leg" in simulate(seed).violation for seed in (UNFENCED, *range(4000)))
 
 
 def test_a_run_that_goes_on_after_its_users_no_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,10 +191,14 @@ def test_a_ledger_that_believes_the_first_report_is_caught(
 
 def test_a_relief_that_does_not_wait_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds in which one is asked for are few: those are found first."""
-    relieved = [seed for seed in range(1500) if b'"relieves":1' in journal_of(seed)]
-    assert len(relieved) >= 3
-    monkeypatch.setattr("tradewind.sim.machine.Me", eager)
-    assert any("before it is not over" in simulate(seed).violation for seed in relieved)
+    for seeds in (RELIEVED, range(1500)):
+        relieved = [seed for seed in seeds if b'"relieves":1' in journal_of(seed)]
+        with monkeypatch.context() as patch:
+            patch.setattr("tradewind.sim.machine.Me", eager)
+            found = any("before it is not over" in simulate(seed).violation for seed in relieved)
+        if len(relieved) >= 3 and found:
+            return
+    raise AssertionError(f"of {relieved} none is caught")
 
 
 def journal_of(seed: int) -> bytes:

@@ -120,3 +120,9 @@ def llama_70b() -> Any:
     """Llama 3 70B: 70.55 billion parameters, 141 GB in bf16."""
     model = Llama(128_256, 8192, 80, 64, 8, 28_672).to(torch.bfloat16)
     return model, torch.zeros(1, 8192, dtype=torch.int64), next_token
+
+
+def wide_llama() -> Any:
+    """As many parameters as Llama 3 70B has, in few layers: quick to count, and no smaller."""
+    model = Llama(128_256, 32_768, 5, 64, 8, 106_496).to(torch.bfloat16)
+    return model, torch.zeros(1, 8192, dtype=torch.int64), next_token

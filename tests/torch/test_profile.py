@@ -164,11 +164,12 @@ def test_forward_only() -> None:
     assert p.attention_flops_per_sample * 7 == trained.attention_flops_per_sample * 2
 
 
-def test_seventy_billion_parameters_need_no_memory(tmp_path: Path) -> None:
+def profiled_alone(name: str, folder: Path) -> tuple[Profile, str]:
+    """In a process of its own, which may not take much memory."""
     script = (
         "import resource, sys\n"
         "from tradewind.cli.profile import command\n"
-        f"command.main(['tests.torch.models:llama_70b', '--out', {str(tmp_path / 'p.json')!r}],"
+        f"command.main(['tests.torch.models:{name}', '--out', {str(folder / 'p.json')!r}],"
         " standalone_mode=False)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
     )
@@ -177,15 +178,34 @@ def test_seventy_billion_parameters_need_no_memory(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stderr.splitlines()[-1]) < 2 * 1024 * 1024  # kB
-    p = from_json((tmp_path / "p.json").read_text(), "p.json")
+    return from_json((folder / "p.json").read_text(), "p.json"), done.stdout
+
+
+def test_seventy_billion_parameters_need_no_memory(tmp_path: Path) -> None:
+    p, shown = profiled_alone("wide_llama", tmp_path)
+    width, hidden, depth, vocab = 32_768, 106_496, 5, 128_256
+    block = (2 + 2 / 8) * width**2 + 3 * width * hidden
+    assert p.parameters == depth * block + (2 * depth + 1) * width + 2 * vocab * width
+    assert p.parameters > 70e9
+    assert p.parameter_bytes == 2 * p.parameters
+    # 2 FLOPs for each parameter but the embedding's and the norms', and attention, per token.
+    matmul = depth * block + vocab * width
+    assert p.forward_flops_per_sample == 8192 * (2 * matmul + depth * 4 * width * 8192)
+    assert len(p.layers) == depth + 4
+    assert "5 × Block" in shown
+
+
+@pytest.mark.system  # a minute: eighty layers, three times
+def test_llama_of_seventy_billion_parameters(tmp_path: Path) -> None:
+    p, shown = profiled_alone("llama_70b", tmp_path)
     assert p.parameters == 70_553_706_496
     assert p.parameter_bytes == 2 * p.parameters
     # 2 FLOPs for each parameter but the embedding's and the norms', and attention, per token.
     matmul = p.parameters - 128_256 * 8192 - 161 * 8192
     assert p.forward_flops_per_sample == 8192 * (2 * matmul + 80 * 4 * 8192 * 8192)
     assert len(p.layers) == 80 + 4
-    assert "70.55B bfloat16 parameters" in done.stdout
-    assert "80 × Block" in done.stdout
+    assert "70.55B bfloat16 parameters" in shown
+    assert "80 × Block" in shown
 
 
 # -- what a model may be -------------------------------------------------------------------------

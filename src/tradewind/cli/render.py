@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TextIO
@@ -76,18 +77,68 @@ def _stream(stderr: bool) -> TextIO:
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     """Prints rows of text (or rich Text) under headings, leaving out columns that do not fit."""
     out = console()
-    out.print(drawn(columns, rows, out.width))
+    lines = None if out.is_terminal else plain(columns, rows, out.width)
+    if lines is None:
+        out.print(drawn(columns, rows, out.width))
+        return
+    for line in lines:
+        out.file.write(line + "\n")
 
 
-def drawn(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int) -> Table:
-    from rich.table import Table
+def plain(
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int
+) -> Iterator[str] | None:
+    """The lines of a table as rich would draw it without colour: it takes a millisecond for each
+    row, and all of the catalog has thousands. None where only rich knows how: what is wrapped, or
+    is not one column wide a character."""
+    widths = _widths(columns, rows, width)
+    if not widths or _needed(widths) > width or any(columns[i].wrap for i in widths):
+        return None
+    if not all(_simple(row[i]) for row in rows for i in widths):
+        return None
+    every = chain([[column.title for column in columns]], rows)
+    return (
+        "  ".join(_padded(str(row[i]), wide, columns[i].right) for i, wide in widths.items())
+        for row in every
+    )
 
+
+def _simple(cell: Any) -> bool:
+    if isinstance(cell, str):
+        text = cell
+    elif type(cell).__name__ == "Text" and not (cell.justify or cell.overflow or cell.no_wrap):
+        text = str(cell)
+    else:
+        return False
+    if text.isascii():
+        return text.isprintable()
+    from rich.cells import cell_len
+
+    return text.isprintable() and cell_len(text) == len(text)
+
+
+def _padded(text: str, wide: int, right: bool) -> str:
+    if right:
+        text = text.rstrip()
+    if len(text) > wide:
+        text = text[: wide - 1] + "…"
+    return text.rjust(wide) if right else text.ljust(wide)
+
+
+def _widths(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int) -> dict[int, int]:
+    """Of the columns that are shown: those that have something in them, and fit."""
     widths = {}
     for i, column in enumerate(columns):
         widest = max((len(str(row[i])) for row in rows), default=0)
         if widest:
             widths[i] = max(len(column.title), widest)
-    widths = _fitting(columns, widths, width)
+    return _fitting(columns, widths, width)
+
+
+def drawn(columns: Sequence[Column], rows: Sequence[Sequence[Any]], width: int) -> Table:
+    from rich.table import Table
+
+    widths = _widths(columns, rows, width)
     made = Table(box=None, pad_edge=False)
     for i, wide in widths.items():
         made.add_column(

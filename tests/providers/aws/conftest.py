@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache, partial
 
 import pytest
 
@@ -68,3 +69,14 @@ def footprint(cloud: Cloud, account: Account) -> Footprint:
         instance_profile="ours",
         regions={HERE: Network(vpc=vpc, security_group=group, subnets=subnets)},
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptions() -> Iterator[None]:
+    """botocore's files about AWS, megabytes of JSON, are read once and not by every session."""
+    from botocore.loaders import JSONFileLoader
+
+    read = cache(partial(JSONFileLoader.load_file, JSONFileLoader()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JSONFileLoader, "load_file", lambda self, path: read(path))
+        yield
