@@ -12,7 +12,7 @@ import pytest
 from tests.providers.aws.cloud import KEYS
 from tests.providers.aws.test_order import footprint, request
 from tradewind import clock
-from tradewind.api.onaws import Packer
+from tradewind.api.aws.machines import Packer
 from tradewind.errors import NoAccess
 from tradewind.providers.aws.clients import Account
 from tradewind.store.memory import MemoryStore

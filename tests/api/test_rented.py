@@ -177,7 +177,7 @@ def test_luggage_is_a_kit_by_a_link_that_dies(store: Store, cloud: Control, work
     import urllib.request
 
     from tests.providers.aws.test_order import request
-    from tradewind.api.onaws import Packer
+    from tradewind.api.aws.machines import Packer
     from tradewind.providers.aws.clients import Account
 
     made = footprint(cloud)

@@ -18,7 +18,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def asked(store: Store) -> Asked | None:
     """Since it was first used from here, by all commands and scripts of this user, until now; None
     where nobody knows what it costs."""
-    from tradewind.api.onaws import footprint
+    from tradewind.api.aws.machines import footprint
 
     folder, bucket = meter.own_folder(), meter.bucket_of(store.url)
     known = footprint(store) if folder and bucket else None

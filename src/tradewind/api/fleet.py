@@ -28,12 +28,12 @@ def local(store: Store) -> LocalProvider:
 
 def providers(store: Store) -> dict[str, Provider]:
     """This computer, and every cloud that something was set up at for this store."""
-    from tradewind.api import onaws
+    from tradewind.api.aws import machines
 
     found: dict[str, Provider] = {"local": local(store)}
-    record = onaws.footprint(store)
+    record = machines.footprint(store)
     if record is not None:
-        found["aws"] = onaws.provider(store, record)
+        found["aws"] = machines.provider(store, record)
     return found
 
 

@@ -23,14 +23,14 @@ class On:
     """A cloud, as it is set up for a store."""
 
     def __init__(self, store: Store, cloud: str, regions: Sequence[str] = ()) -> None:
-        from tradewind.api import onaws
+        from tradewind.api.aws import machines
 
         if cloud not in CLOUDS:
             raise InvalidValue(
                 f"machines of {cloud} cannot be rented from here yet",
                 hint=f"--on {CLOUDS[0]}, or --local: on this computer, priced as its machines are",
             )
-        self.cloud, self._record, self._store_url = cloud, onaws.needed(store), store.url
+        self.cloud, self._record, self._store_url = cloud, machines.needed(store), store.url
         self.rejected: list[str] = []
         """Ways that the account cannot have, and why."""
         self.warnings: list[str] = []

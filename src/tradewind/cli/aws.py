@@ -89,7 +89,7 @@ def setup(
     if printed:
         click.echo(_code(printed, url, regions, private, ssm, image or ""), nl=False)
         return
-    from tradewind.api import aws
+    from tradewind.api.aws.setup import plan_setup
     from tradewind.providers.aws.setup.make import Wish
 
     wish = Wish(
@@ -97,7 +97,7 @@ def setup(
         key_pair=key_pair or "",
     )  # fmt: skip
     with render.busy("looking"):
-        plan = aws.plan_setup(wish)
+        plan = plan_setup(wish)
     lines = plan.prepared.lines
     if not as_json:
         click.echo(f"account {plan.prepared.account}, store {url}")
@@ -151,13 +151,13 @@ def teardown(
     """Remove what setup made for a store: by name and tag, and nothing else.
 
     Refuses while machines of the store are up. The bucket stays, unless it is asked for."""
-    from tradewind.api import aws
+    from tradewind.api.aws.setup import plan_teardown
     from tradewind.providers.aws.footprint import bucket_of
     from tradewind.providers.aws.setup.things import checked
 
     url = checked(store_url)
     with render.busy("looking"):
-        removal = aws.plan_teardown(url, regions, delete_bucket=delete_bucket)
+        removal = plan_teardown(url, regions, delete_bucket=delete_bucket)
     if not as_json:
         _show(removal.lines)
     if not removal.changes:

@@ -14,7 +14,7 @@ from tests.ec2.server import running
 from tests.providers.aws import account_server as server
 from tests.providers.aws import machines
 from tests.providers.aws.asked import noted
-from tradewind.api import aws
+from tradewind.api.aws.setup import plan_setup, plan_teardown
 from tradewind.model.run import Request
 from tradewind.providers.aws.checks.account import checks
 from tradewind.providers.aws.clients import Account
@@ -49,11 +49,11 @@ def test_setup_and_teardown(
         with noted() as needed:
             wish = Wish(store_url=store, regions=("us-east-1",), **more)
             for _ in range(2):  # made, and found
-                aws.plan_setup(wish).carry_out()
+                plan_setup(wish).carry_out()
             s3 = server.client("s3")
             s3.create_multipart_upload(Bucket="my-bucket", Key="tw/runs/x")
             needed.discard("s3:CreateMultipartUpload")  # that was us
-            aws.plan_teardown(store, delete_bucket=True).carry_out()
+            plan_teardown(store, delete_bucket=True).carry_out()
     may = allowed(setter.setter(store, "us-east-1", **more))
     assert needed <= may
     reasons = dict(SETTER_FOR)

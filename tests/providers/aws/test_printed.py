@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.providers.aws import account_server as server
-from tradewind.api import aws
+from tradewind.api.aws.setup import plan_setup
 from tradewind.providers.aws.setup import cloudformation, terraform, things
 from tradewind.providers.aws.setup.make import Wish
 
@@ -132,7 +132,7 @@ def test_what_terraform_made_is_adopted(
         server.entered(url, monkeypatch, tmp_path)
         apply = ["apply", "-auto-approve", "-input=false"]
         terraformed(tmp_path, terraform.rendered(wanted), apply, url=url)
-        plan = aws.plan_setup(Wish(store_url=STORE, regions=("eu-west-1",)))
+        plan = plan_setup(Wish(store_url=STORE, regions=("eu-west-1",)))
         left: list[Any] = [
             (line.what, c.words) for line in plan.prepared.lines for c in line.changes
         ]
@@ -141,4 +141,4 @@ def test_what_terraform_made_is_adopted(
         record = plan.carry_out()
         assert record.regions["eu-west-1"].public is not private
         assert len(record.regions["eu-west-1"].subnets) == 3
-        assert aws.plan_setup(Wish(store_url=STORE)).recorded
+        assert plan_setup(Wish(store_url=STORE)).recorded

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.providers.aws import account_server as server
-from tradewind.api import aws
+from tradewind.api.aws.setup import plan_setup, written
 from tradewind.providers.aws.footprint import name
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.bucket import CLOSED
@@ -40,7 +40,7 @@ def watched(url: str) -> Iterator[server.Watched]:
 
 
 def made(*regions: str, store: str = STORE, **wishes: Any) -> Any:
-    return aws.plan_setup(Wish(store_url=store, regions=regions, **wishes)).carry_out()
+    return plan_setup(Wish(store_url=store, regions=regions, **wishes)).carry_out()
 
 
 def test_all_of_it_is_made_as_it_should_be() -> None:
@@ -68,7 +68,7 @@ def test_all_of_it_is_made_as_it_should_be() -> None:
         assert {"usw2-az1", "use1-az1"} & kept.subnets.keys()
         found = server.client("ec2", region).describe_subnets(SubnetIds=[*kept.subnets.values()])
         assert {each["VpcId"] for each in found["Subnets"]} == {kept.vpc}
-    assert aws.written(STORE, "us-west-2") == record
+    assert written(STORE, "us-west-2") == record
     assert (record.bucket, record.bucket_region) == ("my-bucket", "us-west-2")
 
 
@@ -114,7 +114,7 @@ def test_a_private_network_reaches_s3_and_nothing_else(
 @pytest.mark.parametrize("private", [False, True])
 def test_a_second_time_changes_nothing(watched: server.Watched, private: bool) -> None:
     made("eu-west-1", private=private)
-    again = aws.plan_setup(Wish(store_url=STORE), watched.again())
+    again = plan_setup(Wish(store_url=STORE), watched.again())
     assert again.prepared.changes == 0
     assert again.recorded
     again.carry_out()
@@ -163,13 +163,13 @@ def test_what_others_have_set_on_a_bucket_stays() -> None:
     assert {each["ID"] for each in state["rules"]} >= {"theirs", f"{CALLED}-kits"}
     assert len(state["rules"]) == 1 + 4 + 4
     assert {"Key": "team", "Value": "x"} in state["tags"]
-    assert aws.plan_setup(Wish(store_url=STORE)).recorded
+    assert plan_setup(Wish(store_url=STORE)).recorded
 
 
 def cut_off(account: server.Watched, **wishes: Any) -> bool:
     """Whether it was; else it had fewer changes to make."""
     try:
-        aws.plan_setup(Wish(store_url=STORE, **wishes), account).carry_out()
+        plan_setup(Wish(store_url=STORE, **wishes), account).carry_out()
     except server.Cut:
         return True
     return False
@@ -187,7 +187,7 @@ def test_cut_off_anywhere_it_goes_on(url: str, watched: server.Watched, private:
             server.network_state("eu-west-1", STORE),
         ]
 
-    aws.plan_setup(Wish(store_url=STORE, **wishes), watched.again()).carry_out()
+    plan_setup(Wish(store_url=STORE, **wishes), watched.again()).carry_out()
     whole = state()
     after = 1
     while True:
@@ -195,10 +195,10 @@ def test_cut_off_anywhere_it_goes_on(url: str, watched: server.Watched, private:
         if not cut_off(watched.again(cut_after=after), **wishes):
             break
         if after > 1:  # the record comes last
-            assert aws.written(STORE, "eu-west-1") is None
-        record = aws.plan_setup(Wish(store_url=STORE, **wishes), watched.again()).carry_out()
+            assert written(STORE, "eu-west-1") is None
+        record = plan_setup(Wish(store_url=STORE, **wishes), watched.again()).carry_out()
         assert state() == whole, f"cut off after {after} changes"
-        assert aws.written(STORE, "eu-west-1") == record
+        assert written(STORE, "eu-west-1") == record
         assert record.regions["eu-west-1"].security_group.startswith("sg-")
         assert len(record.regions["eu-west-1"].subnets) == 3
         after += 1

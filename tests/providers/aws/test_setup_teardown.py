@@ -15,7 +15,7 @@ from tests.providers.aws import account_server as server
 from tests.runs.builders import SPEC, WAY
 from tradewind import clock, steps
 from tradewind import store as stores
-from tradewind.api import aws
+from tradewind.api.aws.setup import plan_setup, plan_teardown, written
 from tradewind.controller.controller import Controller
 from tradewind.controller.drive import performer
 from tradewind.errors import InvalidValue
@@ -45,11 +45,11 @@ def account(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def made(account: server.Watched, *regions: str, store: str = STORE, **more: Any) -> Any:
     wish = Wish(store_url=store, regions=regions, **more)
-    return aws.plan_setup(wish, account.again()).carry_out()
+    return plan_setup(wish, account.again()).carry_out()
 
 
 def removed(account: server.Watched, store: str = STORE, **more: Any) -> int:
-    plan = aws.plan_teardown(store, account=account, **more)
+    plan = plan_teardown(store, account=account, **more)
     plan.carry_out()
     return plan.changes
 
@@ -114,8 +114,8 @@ def test_it_is_refused_while_machines_are_up(watched: server.Watched) -> None:
         SecurityGroupIds=[network.security_group], SubnetId=min(network.subnets.values()),
     )["Instances"][0]["InstanceId"]  # fmt: skip
     with pytest.raises(InvalidValue, match=machine):
-        aws.plan_teardown(STORE, account=watched)
-    aws.plan_teardown(OTHER, account=watched)  # which is none of its
+        plan_teardown(STORE, account=watched)
+    plan_teardown(OTHER, account=watched)  # which is none of its
     assert left(STORE, "us-east-1") != []
     ec2.terminate_instances(InstanceIds=[machine])
     removed(watched)
@@ -142,10 +142,10 @@ def test_a_bucket_with_more_in_it_or_of_others_stays(watched: server.Watched) ->
     s3 = server.client("s3", "us-east-1")
     for store in (STORE, "s3://my-bucket"):
         with pytest.raises(InvalidValue, match="holds more than"):
-            aws.plan_teardown(store, delete_bucket=True, account=watched)
+            plan_teardown(store, delete_bucket=True, account=watched)
     s3.create_bucket(Bucket="someones")
     with pytest.raises(InvalidValue, match="setup did not make it"):
-        aws.plan_teardown("s3://someones", delete_bucket=True, account=watched)
+        plan_teardown("s3://someones", delete_bucket=True, account=watched)
     assert len(s3.list_buckets()["Buckets"]) == 2
 
 
@@ -172,7 +172,7 @@ def test_cut_off_anywhere_it_goes_on(url: str, watched: server.Watched, private:
             pass
         removed(watched.again(), regions=("eu-west-1",))
         assert left(STORE, "eu-west-1") == [], f"cut off after {after} changes"
-        assert aws.written(STORE, "eu-west-1") is None
+        assert written(STORE, "eu-west-1") is None
         after += 1
     assert after > (12 if private else 5)
 
@@ -181,7 +181,7 @@ def test_a_role_of_that_name_that_is_not_ours_stays(watched: server.Watched) -> 
     made(watched, "us-east-1")
     iam = server.client("iam")
     iam.untag_role(RoleName=name(STORE), TagKeys=[OWNER])
-    plan = aws.plan_teardown(STORE, account=watched)
+    plan = plan_teardown(STORE, account=watched)
     plan.carry_out()
     assert iam.get_role(RoleName=name(STORE))["Role"]["RoleName"] == name(STORE)
     assert next(line.remark for line in plan.lines if line.what == "role").startswith("left")
