@@ -11,6 +11,7 @@ from tests.cli.conftest import Cli
 from tests.runs.builders import AT, a_beat, a_machine, found, requested, submitted, up
 from tradewind import journal
 from tradewind import store as stores
+from tradewind.controller.loop import LEASE
 from tradewind.model import places
 from tradewind.model.event import Event
 from tradewind.sim.faults import RUN
@@ -47,3 +48,16 @@ def test_what_goes_on_is_drawn_until_now(cli: Cli, tmp_path: Path) -> None:
         journal.append(store, RUN, number, writer="w", at=moment, events=events)
     shown = cli("show", RUN, "--store", url).out
     assert f" {'.' * 12}{'#' * 36} " in shown
+
+
+def test_that_nobody_looks_after_it_is_said(cli: Cli, tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    store = stores.open(url)
+    store.create(places.live(RUN), b"{}")
+    events: list[Event] = [submitted(), requested(), found(a_machine()), up()]
+    journal.append(store, RUN, 1, writer="w", at=AT - timedelta(hours=1), events=events)
+    for words in (("ps",), ("show", RUN)):
+        assert "Nobody looks after" in cli(*words, "--store", url).out
+    store.replace(LEASE, b'{"writer":"w","count":1,"pass_s":10.0}')
+    for words in (("ps",), ("show", RUN)):
+        assert "Nobody looks after" not in cli(*words, "--store", url).out

@@ -56,12 +56,25 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
             render.Column("forecast"),
         ]
         render.table(columns, [_texts(each) for each in rows])
+        say_if_alone(opened, loaded)
     else:
         click.echo("no runs" if every else "no runs are going on; --all shows those that are over")
     for run_id, error in troubles[1:]:
         click.echo(f"{run_id}: {error.message}", err=True)
     if troubles:
         raise troubles[0][1]
+
+
+def say_if_alone(store: Store, loaded: list[Loaded]) -> None:
+    """Those that go on need somebody; each has had its last look when it was written to."""
+    from tradewind.upkeep.attended import is_alone
+
+    since = [each.commits[-1].at for each in loaded if each.state.phase in ("waiting", "active")]
+    if since and is_alone(store, min(since)):
+        render.note(
+            "Nobody looks after what goes on here, and interruptions are not made good:"
+            " `tradewind watch` does."
+        )
 
 
 def felt(store: Store, loaded: list[Loaded]) -> list[dict[str, Any]]:

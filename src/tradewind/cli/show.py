@@ -71,6 +71,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
                 for line in tail:
                     click.echo(line)
     _could_not_begin(opened, run_id, [leg["leg"] for leg in legs if not leg["up"]])
+    ps.say_if_alone(opened, [loaded])
     more = runview.more(loaded.events)
     if more:
         render.note(f"more: {more}")

@@ -6,25 +6,18 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import DecodeError, json
-
-from tradewind import clock
 from tradewind import store as stores
-from tradewind.controller import persist
-from tradewind.controller.loop import LEASE
-from tradewind.errors import NotFound, TradewindError
+from tradewind.errors import TradewindError
 from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
-from tradewind.ownfiles import home
 from tradewind.providers.base import Provider, Upkeep
-from tradewind.store.base import Dated, Store
-from tradewind.upkeep import aws, checks, gpus, parts
+from tradewind.store.base import Store
+from tradewind.upkeep import attended, aws, checks, gpus, parts
 from tradewind.upkeep.survey import Survey, survey
 
 _NEWEST = 20
 """So many of the newest runs are opened to see whether we can read them."""
 _MOST = 200
 """So many are asked whether they were ever submitted; `sweep` asks all."""
-_ATTENDED_S = 300.0
 _SHOWN = 3
 _IN_RUNS = {"clocks", "runs", "orphans"}
 _IN_A_STORE = _IN_RUNS | {"store", "credentials", "aws"}
@@ -155,16 +148,13 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
 
 
 def _attended(store: Store, sight: Survey) -> Finding:
-    """By the age of the sign that a controller renews, or of what a tick here has remembered."""
     live = [n for n in sight.live if n in sight.states and sight.states[n].phase]
     many, them = (f"{len(live)} runs", "them") if len(live) != 1 else ("1 run", "it")
     if not live:
         return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})
-    ago = min(
-        (age for age in (_lease_age(store), _tick_age(store)) if age is not None), default=None
-    )
+    ago = attended.ago_s(store)
     measured = {"live": len(live), "attended_s_ago": None if ago is None else round(ago, 1)}
-    if ago is not None and ago < _ATTENDED_S:
+    if ago is not None and ago < attended.LONG_S:
         return Finding(
             about="runs",
             level=OK,
@@ -180,29 +170,6 @@ def _attended(store: Store, sight: Survey) -> Finding:
         todo="tradewind watch, or tradewind tick from cron",
         measured=measured,
     )
-
-
-def _lease_age(store: Store) -> float | None:
-    """None: there is no sign, or its age cannot be told. By the store's clock alone."""
-    if not isinstance(store, Dated):
-        return None
-    key = f"probe/{clock.new_id('lease')}"
-    try:
-        json.decode(store.get(LEASE))
-        written = store.written_s(LEASE)
-        store.replace(key, b"now")
-        return max(store.written_s(key) - written, 0.0)
-    except (NotFound, DecodeError):
-        return None
-    finally:
-        store.delete(key)
-
-
-def _tick_age(store: Store) -> float | None:
-    try:
-        return clock.epoch() - persist.place(home(), store.url).stat().st_mtime
-    except OSError:
-        return None
 
 
 def _orphans(store: Store, sight: Survey, providers: Mapping[str, Provider]) -> Iterator[Finding]:
