@@ -69,6 +69,12 @@ def test_one_that_goes_on_is_projected() -> None:
     assert "13m after the deadline" in words.sentence(report)
 
 
+def test_one_that_tells_no_steps_is_not_projected() -> None:
+    made = Making(steps=False)
+    made.stay(None, way=WAY)
+    assert made.report().projection is None
+
+
 def test_one_that_has_failed_says_why() -> None:
     report = Making().stay(50, "job_failed").end("failed", "3 tries of the job failed").report()
     assert report.projection is None

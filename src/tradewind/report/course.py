@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from tradewind.model.event import Commit, LegOver, Progress
-from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.model.run import Heartbeat, Way
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Course, Point, Projection, Stay
 from tradewind.runs.state import RunState
@@ -84,14 +84,15 @@ def _thinned(points: Sequence[Point]) -> tuple[Point, ...]:
 def projection_of(
     state: RunState, beats: Mapping[str, Heartbeat], step: float, cost: int, now: datetime
 ) -> Projection | None:
-    """None for a run that is over, or will never be by this."""
+    """None for a run that is over, or will never be by this, or tells no steps: nobody knows how
+    far that is."""
     spec, leg = state.spec, state.leg
-    if spec is None or state.outcome:
+    if spec is None or state.outcome or not spec.steps:
         return None
     last = max(state.requests) if state.requests else None
     way = leg.request.way if leg else state.requests[last].way if last else spec.ways[0]
     first = beats.get(leg.machines[0]) if leg and leg.machines else None
-    rate, measured = _rate(state, spec, way, first)
+    rate, measured = _rate(state, way, first)
     left_s = max(spec.work - step, 0.0) / rate
     if first is None or first.doing != "working":
         left_s += way.start_s
@@ -105,8 +106,8 @@ def projection_of(
     )
 
 
-def _rate(state: RunState, spec: Spec, way: Way, beat: Heartbeat | None) -> tuple[float, bool]:
-    if spec.steps and beat is not None and beat.rate:
+def _rate(state: RunState, way: Way, beat: Heartbeat | None) -> tuple[float, bool]:
+    if beat is not None and beat.rate:
         return beat.rate, True
     ratio = state.ratios.get(way.kind, state.ratio)
     return way.rate * ratio, bool(state.ratios)

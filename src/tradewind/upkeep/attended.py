@@ -27,8 +27,8 @@ def ago_s(store: Store) -> float | None:
 
 def is_alone(store: Store, since: datetime) -> bool:
     """For long, though there is something to look after `since` then. A store that cannot be asked,
-    or has no clock, accuses nobody; and where this computer's clock says that somebody does, nothing
-    is written to ask the store's."""
+    or has no clock, accuses nobody; and where this computer's clock says that somebody does,
+    nothing is written to ask the store's."""
     if not isinstance(store, Dated) or (clock.now() - since).total_seconds() < LONG_S:
         return False
     with suppress(TradewindError):
