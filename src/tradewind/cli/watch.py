@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,8 @@ from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
     from tradewind.controller.loop import Troubles
+    from tradewind.controller.memory import RunMemory
+    from tradewind.runs.state import RunState
     from tradewind.store.base import Store
 
 
@@ -55,10 +58,30 @@ def _one(store: Store, run_id: str) -> str:
     return outcome
 
 
+class Ends:
+    """Which runs have ended from one pass to the next, whoever has brought that about."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._going: set[str] = set()
+
+    def since(self, runs: Mapping[str, RunMemory]) -> list[tuple[str, RunState]]:
+        from tradewind import runs_store
+
+        states = {name: memory.state for name, memory in runs.items()}
+        gone, _ = runs_store.load_all(self._store, sorted(self._going - states.keys()))
+        states |= {each.run_id: each.state for each in gone}
+        over = [(name, states[name]) for name in sorted(self._going & states.keys())]
+        self._going = {name for name, state in states.items() if state.spec and not state.outcome}
+        return [(name, state) for name, state in over if state.outcome]
+
+
 def _all(store: Store, as_json: bool) -> None:
     from tradewind.api import fleet
+    from tradewind.cli import runview
 
     told: dict[str, str] = {}
+    ends = Ends(store)
 
     def tell(troubles: Troubles) -> None:
         """Each once, and again only after it was gone for a pass."""
@@ -71,6 +94,11 @@ def _all(store: Store, as_json: bool) -> None:
                 click.echo(f"{run_id or store.url}: {error.message}", err=True)
         told.clear()
         told.update((run_id, error.message) for run_id, error in troubles)
+        for run_id, state in ends.since(loop.controller.memory.runs):
+            if as_json:
+                render.print_line({"run": run_id, "outcome": state.outcome})
+            else:
+                click.echo(f"{run_id}: {runview.outcome(state)}")
 
     loop = fleet.loop(store)
     render.remark(f"looking after all runs in {store.url}; Ctrl-C ends it")
