@@ -30,6 +30,8 @@ from tradewind.store.steps import performer
 from tradewind.supervisor import keeper
 from tradewind.supervisor.beat import tell
 
+SPEED = 5.0
+SUPERVISOR = [sys.executable, "-m", "tests.supervisor.fast_supervisor", str(SPEED)]
 RUN, HEART = "run-1", places.heartbeat("run-1", "m1")
 JOB = """
 import os, sys
@@ -73,7 +75,7 @@ def test_a_machine_that_ends_in_order_has_told_all(tmp_path: Path) -> None:
         job = f"{sys.executable} -c '{JOB}'"
         _submit(ours, f"{job} dies; {job} lives && sleep 3")
         (home := tmp_path / "m1").mkdir()
-        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        command = [*SUPERVISOR, _boot(home)]
         there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
         first = subprocess.Popen(command, env=there)
         try:
@@ -109,11 +111,11 @@ def test_a_machine_that_is_ended_at_once_when_it_is_done_has_told_all(tmp_path: 
         _submit(ours, "echo done")
         (home := tmp_path / "m1").mkdir()
         there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        command = [*SUPERVISOR, _boot(home)]
         machine = subprocess.Popen(command, env=there)
         try:
             eventually(lambda: (beat := _beat(ours)) and beat.doing == "finished", within_s=90)
-            time.sleep(EACH_S + 2)  # it would have asked for its orders by now
+            time.sleep((EACH_S + 2) / SPEED)  # it would have asked for its orders by now
         finally:
             machine.kill()
             machine.wait()
@@ -138,7 +140,7 @@ def test_a_machine_that_is_taken_loses_what_came_after_its_last_words(tmp_path: 
         _submit(ours, f"exec {sys.executable} -c '{JOB}{busy}' lives")
         (home := tmp_path / "m1").mkdir()
         there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-        command = [sys.executable, "-m", "tradewind.supervisor", _boot(home)]
+        command = [*SUPERVISOR, _boot(home)]
         machine = subprocess.Popen(command, env=there)
         try:
             eventually(lambda: (beat := _beat(ours)) and beat.beat > 4 and _read(ours, "beat"))
