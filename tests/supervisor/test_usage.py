@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from msgspec import json
 
-from tests.ec2.s3 import Books, booked
+from tests.ec2.s3 import Asked, Books, booked
 from tests.eventually import eventually
 from tests.runs.builders import AT, WAY
 from tests.store import servers
@@ -62,100 +65,94 @@ def test_where_nobody_charges_nothing_is_said() -> None:
     assert json.decode(store.get(HEART), type=Heartbeat).usage is None
 
 
-def test_a_machine_that_ends_in_order_has_told_all(tmp_path: Path) -> None:
+@dataclass
+class World:
+    """A bucket, with a door before it that keeps books of a machine."""
+
+    store: ObjectStore
+    """Not through the door."""
+    books: Books
+    env: dict[str, str]
+    home: Path
+
+    @contextmanager
+    def machine(self) -> Iterator[subprocess.Popen[bytes]]:
+        """Killed at the end of the block."""
+        process = subprocess.Popen([*SUPERVISOR, _boot(self.home)], env=self.env)
+        try:
+            yield process
+        finally:
+            process.kill()  # and with it goes its job
+            process.wait()
+        eventually(lambda: not keeper.find(f"l-1-{os.getpid()}/m1/command"))
+
+    def finishes(self) -> None:
+        eventually(lambda: (beat := _beat(self.store)) and beat.doing == "finished", within_s=90)
+
+    def compared(self) -> tuple[Usage, Asked]:
+        """What the machine has told, and what S3's books have."""
+        last = _beat(self.store)
+        assert last is not None
+        assert last.usage is not None
+        (row,) = self.books.asked.values()
+        return last.usage, row
+
+    def has_told_all(self) -> Usage:
+        told, row = self.compared()
+        for name in ("writes", "reads", "bytes_in", "bytes_out"):
+            assert getattr(told, name) == getattr(row, name), name
+        return told
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    books, home = Books(), tmp_path / "m1"
+    home.mkdir()
+    (tmp_path / "s3").mkdir()
+    with (
+        servers.s3(tmp_path / "s3") as env,
+        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
+    ):
+        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+        yield World(ObjectStore("s3://runs/team", env=env), books, there, home)
+
+
+def test_a_machine_that_ends_in_order_has_told_all(world: World) -> None:
     """The supervisor's own requests, those of the job and of a process of it that was killed, and
     of a supervisor that was."""
-    books = Books()
-    (tmp_path / "s3").mkdir()
-    with (
-        servers.s3(tmp_path / "s3") as env,
-        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
-    ):
-        ours = ObjectStore("s3://runs/team", env=env)  # not through the door
-        job = f"{sys.executable} -c '{JOB}'"
-        _submit(ours, f"{job} dies; {job} lives && sleep 3")
-        (home := tmp_path / "m1").mkdir()
-        command = [*SUPERVISOR, _boot(home)]
-        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-        first = subprocess.Popen(command, env=there)
-        try:
-            eventually(lambda: _read(ours, "child") and _beat(ours), within_s=60)
-        finally:
-            first.send_signal(signal.SIGKILL)
-            first.wait()
-        second = subprocess.Popen(command, env=there)
-        try:
-            eventually(lambda: (beat := _beat(ours)) and beat.doing == "finished", within_s=90)
-            _record(ours, 3, LegOver(leg=1, cause="finished", reason="all is done"))
-            assert second.wait(60) == 0
-        finally:
-            second.kill()
-            second.wait()
-        last = _beat(ours)
-    assert last is not None
-    assert last.usage is not None
-    told, (row,) = last.usage, books.asked.values()
-    counted = (told.writes, told.reads, told.bytes_in, told.bytes_out)
-    assert counted == (row.writes, row.reads, row.bytes_in, row.bytes_out)
-    assert told.bytes_in > 3 * 15 << 20  # the job was begun twice
+    job = f"{sys.executable} -c '{JOB}'"
+    _submit(world.store, f"{job} dies; {job} lives && sleep 3")
+    with world.machine():
+        eventually(lambda: _read(world.store, "child") and _beat(world.store), within_s=60)
+    with world.machine() as second:
+        world.finishes()
+        _record(world.store, 3, LegOver(leg=1, cause="finished", reason="all is done"))
+        assert second.wait(60) == 0
+    assert world.has_told_all().bytes_in > 3 * 15 << 20  # the job was begun twice
 
 
-def test_a_machine_that_is_ended_at_once_when_it_is_done_has_told_all(tmp_path: Path) -> None:
-    books = Books()
-    (tmp_path / "s3").mkdir()
-    with (
-        servers.s3(tmp_path / "s3") as env,
-        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
-    ):
-        ours = ObjectStore("s3://runs/team", env=env)
-        _submit(ours, "echo done")
-        (home := tmp_path / "m1").mkdir()
-        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-        command = [*SUPERVISOR, _boot(home)]
-        machine = subprocess.Popen(command, env=there)
-        try:
-            eventually(lambda: (beat := _beat(ours)) and beat.doing == "finished", within_s=90)
-            time.sleep((EACH_S + 2) / SPEED)  # it would have asked for its orders by now
-        finally:
-            machine.kill()
-            machine.wait()
-        last = _beat(ours)
-    assert last is not None
-    assert last.usage is not None
-    told, (row,) = last.usage, books.asked.values()
-    counted = (told.writes, told.reads, told.bytes_in, told.bytes_out)
-    assert counted == (row.writes, row.reads, row.bytes_in, row.bytes_out)
+def test_a_machine_that_is_ended_at_once_when_it_is_done_has_told_all(world: World) -> None:
+    _submit(world.store, "echo done")
+    with world.machine():
+        world.finishes()
+        time.sleep((EACH_S + 2) / SPEED)  # it would have asked for its orders by now
+    world.has_told_all()
 
 
-def test_a_machine_that_is_taken_loses_what_came_after_its_last_words(tmp_path: Path) -> None:
+def test_a_machine_that_is_taken_loses_what_came_after_its_last_words(world: World) -> None:
     """And no more than that: what it asked for after the report before it."""
-    books = Books()
-    (tmp_path / "s3").mkdir()
     busy = 'while True: opened.replace("beat", b"1")'
-    with (
-        servers.s3(tmp_path / "s3") as env,
-        booked(books, int(env["AWS_ENDPOINT_URL"].rpartition(":")[2])) as port,
-    ):
-        ours = ObjectStore("s3://runs/team", env=env)
-        _submit(ours, f"exec {sys.executable} -c '{JOB}{busy}' lives")
-        (home := tmp_path / "m1").mkdir()
-        there = os.environ | dict(env) | {"AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-        command = [*SUPERVISOR, _boot(home)]
-        machine = subprocess.Popen(command, env=there)
-        try:
-            eventually(lambda: (beat := _beat(ours)) and beat.beat > 4 and _read(ours, "beat"))
-        finally:
-            machine.kill()  # and with it goes its job
-            machine.wait()
-        eventually(lambda: not keeper.find(f"l-1-{os.getpid()}/m1/command"))
-        last = _beat(ours)
-    assert last is not None
-    assert last.usage is not None
-    (row,) = books.asked.values()
-    reports = [n for n, (_, method, path, _) in enumerate(books.log) if path.endswith(HEART)]
-    since = [method for _, method, _, _ in books.log[reports[-2] :]]
-    assert 0 < row.writes - last.usage.writes <= sum(each == "PUT" for each in since)
-    assert 0 <= row.reads - last.usage.reads <= sum(each == "GET" for each in since)
+    _submit(world.store, f"exec {sys.executable} -c '{JOB}{busy}' lives")
+    with world.machine():
+        eventually(
+            lambda: (beat := _beat(world.store)) and beat.beat > 4 and _read(world.store, "beat")
+        )
+    told, row = world.compared()
+    log = world.books.log
+    reports = [n for n, (_, _, path, _) in enumerate(log) if path.endswith(HEART)]
+    since = [method for _, method, _, _ in log[reports[-2] :]]
+    assert 0 < row.writes - told.writes <= sum(each == "PUT" for each in since)
+    assert 0 <= row.reads - told.reads <= sum(each == "GET" for each in since)
 
 
 def _submit(store: ObjectStore, command: str) -> None:
