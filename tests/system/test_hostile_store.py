@@ -94,7 +94,7 @@ def test_a_key_that_is_revoked_and_given_back(s3_server: S3Server, on_s3: Chain)
     eventually(lambda: "refused access" in said.read_text())
     told = on_s3.cli("ps", code=5)
     assert "refused access" in told
-    assert "check the credentials" in told
+    assert "new keys" in told
     s3_server.stop()
     s3_server.permit(KEY)
     s3_server.start()
