@@ -52,7 +52,11 @@ class Launched:
         return list(self.folder.glob("checkpoints/checkpoints/*/*.json"))
 
     def code(self) -> int:
-        return self.process.wait(400)
+        try:
+            return self.process.wait(400)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """Each rank has a group of its own, as torchrun starts them."""

@@ -18,6 +18,7 @@ import torch.distributed.checkpoint as dcp
 from tests.torch.checkpoint.states import blank, manifests, same, shards, tensors
 from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.torch.checkpoint import Checkpoints, Group, Place, pieces
+from tradewind.torch.checkpoint.commit import Commit
 
 
 class Ranks:
@@ -240,3 +241,27 @@ def test_nobody_waits_for_words_when_the_process_ends() -> None:
     group.close()
     waiting.join(60)
     assert not waiting.is_alive()
+
+
+def test_a_verdict_stays_until_the_last_rank_has_read_it(tmp_path: Path) -> None:
+    """Rank 1 is so late that it still waits for it when it must skip another save."""
+    store = dist.HashStore()
+    groups = [Group(store, rank, 2) for rank in range(2)]
+
+    def commit(rank: int, number: int) -> Commit:
+        return Commit(Place(tmp_path), groups[rank], number, number, f"save-{number}", 2)
+
+    def words(rank: int) -> dict[str, Any]:
+        return {"trouble": "no disk", "file": f"{rank}", "bytes": 0, "sums": [], "entries": []}
+
+    groups[1].leave("save/1/1", words(1))
+    assert "no disk" in commit(0, 1).agree(words(0), 5.0, 5.0)
+    groups[1].leave("save/3/1", {"trouble": "rank 1 skips it"})
+    whole = {**words(0), "trouble": ""}
+    assert "skips it" in commit(0, 3).agree(whole, 5.0, 5.0)
+    assert "no disk" in commit(1, 1).agree(words(1), 0.0, 0.0)
+    # And when all have come that far, nothing of it stays for ever.
+    groups[1].leave("save/4/1", {**words(1), "trouble": ""})
+    commit(0, 4).agree(whole, 5.0, 5.0)
+    assert [groups[0].look(f"save/{number}/verdict") is None for number in (1, 3)] == [True, False]
+    assert groups[0].look("save/1/1") is None

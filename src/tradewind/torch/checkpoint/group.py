@@ -24,6 +24,8 @@ class Group:
     def __init__(self, store: Any, rank: int, world: int) -> None:
         self._store, self.rank, self.world = store, rank, world
         self._over = False
+        self.forgotten = 0
+        """The last save whose words have been taken away, all before it too."""
 
     def close(self) -> None:
         """From now on nobody waits: a thread that is in the store's code when Python ends makes
