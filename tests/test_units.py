@@ -197,3 +197,10 @@ def test_prices_from_data_are_rounded_to_the_micro() -> None:
     for bad in ("nan", "inf", "", "free", "1e40", "1e16"):
         with pytest.raises(InvalidValue, match="not a price"):
             units.micros_from_usd(bad)
+
+
+def test_names() -> None:
+    assert units.format_names([]) == ""
+    assert units.format_names(["a", "b", "c"]) == "a, b, c"
+    assert units.format_names(["a", "b", "c", "d"]) == "a, b, c and 1 more"
+    assert units.format_names(["a", "b", "c"], 1) == "a and 2 more"

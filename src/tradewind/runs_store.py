@@ -20,6 +20,7 @@ from tradewind.model import places
 from tradewind.model.event import Event
 from tradewind.runs import RunState, fold
 from tradewind.store.base import Store
+from tradewind.units import format_names
 
 WORKERS = 32
 """Journals at once; each may itself fetch several commits at once."""
@@ -55,9 +56,8 @@ def find(ids: Sequence[str], name: str) -> str:
     if len(meant) == 1:
         return meant[0]
     if meant:
-        more = f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else ""
         raise NotFound(
-            f"{name!r} may be any of {len(meant)} runs: {', '.join(meant[:_SHOWN])}{more}",
+            f"{name!r} may be any of {len(meant)} runs: {format_names(meant, _SHOWN)}",
             hint="write more of the id",
             choices=meant,
         )

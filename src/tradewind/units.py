@@ -13,6 +13,7 @@ is exact. `format_*` print the shortest exact form, or with `digits=` one rounde
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import NewType
 
@@ -202,6 +203,12 @@ def format_bandwidth(bits: int, *, digits: int | None = None) -> str:
 
 
 # -- shared --------------------------------------------------------------------------------------
+
+
+def format_names(names: Sequence[str], most: int = 3) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def _clean(text: str, kind: str, example: str) -> str:

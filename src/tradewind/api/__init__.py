@@ -7,7 +7,7 @@ orders.py   stop, resume, interrupt
 logs.py     what a job has printed
 reporting.py  what a report of a run is made of
 legs.py     the legs of a run
-aws.py      setting up an account of AWS for a store; machines.py: machines there for its runs
+aws/        AWS for a store: setting an account up, and machines there for its runs
 rented.py   a plan carried out on machines of a cloud
 wishes.py   how machines of this computer are to be interrupted
 shell.py    a shell on one of a run's machines

@@ -23,6 +23,7 @@ from tradewind.report.assemble import Sources, report
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Kept, Rehearsal
 from tradewind.store.base import Dated, Store
+from tradewind.units import format_names
 
 if TYPE_CHECKING:
     from tradewind.model.run import Spec
@@ -175,9 +176,12 @@ def _spans(
 def _rehearsal(wish: Wish | None) -> Rehearsal:
     if isinstance(wish, TraceWish):
         ids = list(dict.fromkeys(trace.trace_id for trace in wish.traces.values()))
-        named = ", ".join(ids[:4]) + (f" and {len(ids) - 4} more" if len(ids) > 4 else "")
         fast = "" if wish.speed == 1 else f", at {wish.speed:,.4g} times its speed"
-        series = f"a measured series ({named})" if wish.measured else "a trace that was made up"
+        series = (
+            f"a measured series ({format_names(ids, 4)})"
+            if wish.measured
+            else "a trace that was made up"
+        )
         words = f"spot machines came and went as in {series}{fast}"
         return Rehearsal(kind="trace", words=words, speed=wish.speed)
     if isinstance(wish, ChaosWish):

@@ -150,7 +150,8 @@ def teardown(
 ) -> None:
     """Remove what setup made for a store: by name and tag, and nothing else.
 
-    Refuses while machines of the store are up. The bucket stays, unless it is asked for."""
+    Refuses while runs of the store go on or its machines are up. The bucket stays, unless it is
+    asked for."""
     from tradewind.api.aws.setup import plan_teardown
     from tradewind.providers.aws.footprint import bucket_of
     from tradewind.providers.aws.setup.things import checked

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.estimate.huggingface import from_config
 from tradewind.model.shape import Shape, Work
+from tradewind.units import format_names
 
 _TABLE = Path(__file__).parent / "data" / "models.json"
 _LONGEST = 120
@@ -119,9 +120,8 @@ def find(name: str) -> Shape | Work:
     if len(found) == 1 and not _SIZE.fullmatch(text.lower()):
         return _build(found[0])
     if found:
-        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         raise NotFound(
-            f"{text!r} is ambiguous: it may be {', '.join(found[:_SHOWN])}{more}",
+            f"{text!r} is ambiguous: it may be {format_names(found, _SHOWN)}",
             hint=f"name one of them, for example {found[0]}",
             choices=found,
         )

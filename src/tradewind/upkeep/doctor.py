@@ -11,6 +11,7 @@ from tradewind.errors import TradewindError
 from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
 from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Store
+from tradewind.units import format_names
 from tradewind.upkeep import attended, aws, checks, gpus, parts
 from tradewind.upkeep.survey import Survey, survey
 
@@ -18,7 +19,6 @@ _NEWEST = 20
 """So many of the newest runs are opened to see whether we can read them."""
 _MOST = 200
 """So many are asked whether they were ever submitted; `sweep` asks all."""
-_SHOWN = 3
 _IN_RUNS = {"clocks", "runs", "orphans"}
 _IN_A_STORE = _IN_RUNS | {"store", "credentials", "aws"}
 
@@ -164,7 +164,7 @@ def _attended(store: Store, sight: Survey) -> Finding:
     return Finding(
         about="runs",
         level=WARNING,
-        what=f"{many} going on, and nobody looks after {them}: {_some(live)}",
+        what=f"{many} going on, and nobody looks after {them}: {format_names(live)}",
         why="interruptions are not made good, and what has ended is not given back until it is"
         " seen; each machine still stops at its own hard stop",
         todo="tradewind watch, or tradewind tick from cron",
@@ -189,7 +189,7 @@ def _orphans(store: Store, sight: Survey, providers: Mapping[str, Provider]) -> 
         yield Finding(
             about="orphans",
             level=WARNING,
-            what=f"begun over an hour ago and never submitted: {_some(begun)}",
+            what=f"begun over an hour ago and never submitted: {format_names(begun)}",
             why="what was sent for it takes room, and it is looked at again and again",
             todo="tradewind sweep",
         )
@@ -210,8 +210,3 @@ def _orphans(store: Store, sight: Survey, providers: Mapping[str, Provider]) -> 
         )
     if not (sight.strays or begun or gone):
         yield Finding(about="orphans", level=OK, what="none")
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

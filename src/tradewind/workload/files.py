@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tradewind import clock, yamltree
 from tradewind.errors import BadWorkload, NoAccess
 from tradewind.model.workload import Workload
+from tradewind.units import format_names
 from tradewind.workload import reader
 from tradewind.workload.known import Known
 
@@ -98,5 +99,4 @@ def beside(path: Path) -> str:
 def _some(names: list[str]) -> str:
     if not names:
         return "is no YAML file; docs/workload.md describes one"
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{'is' if len(names) == 1 else 'are'} {', '.join(names[:3])}{more}"
+    return f"{'is' if len(names) == 1 else 'are'} {format_names(names)}"

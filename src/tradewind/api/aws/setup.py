@@ -19,13 +19,12 @@ from tradewind.providers.aws.footprint import Footprint
 from tradewind.providers.aws.setup import bucket, teardown
 from tradewind.providers.aws.setup import make as setup
 from tradewind.providers.aws.setup.calls import Calls
+from tradewind.units import format_names
 
 if TYPE_CHECKING:
     from tradewind.providers.aws.setup.changes import Line
     from tradewind.providers.aws.setup.make import Prepared, Wish
     from tradewind.store.base import Store
-
-_SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -120,10 +119,8 @@ def _refuse_while_going_on(store: Store) -> None:
         and any(way.provider == "aws" for way in each.state.spec.ways)
     ]
     if names:
-        shown = ", ".join(names[:_SHOWN])
-        shown += f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         raise InvalidValue(
-            f"runs of {store.url} go on: {shown}",
+            f"runs of {store.url} go on: {format_names(names, 10)}",
             hint=f"tradewind stop {names[0]} --store {store.url} ends one",
         )
 

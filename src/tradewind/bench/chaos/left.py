@@ -2,8 +2,9 @@
 
 Processes of the home; machines that are listed as running; marks of runs in `live/`; and files.
 Files may stay where they are documented to: the runs' own folders in the store, a controller's
-memory and its sign, the tokens of purchases, the logs of watchers. Purchases and machines' folders
-are kept for an hour (LISTED_S), so it is looked what is left when that hour has passed.
+memory and its sign, the tokens of purchases, records of use, the logs of watchers. Purchases and
+machines' folders are kept for an hour (LISTED_S), so it is looked what is left when that hour has
+passed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tradewind.providers.local.provider import LISTED_S, LocalProvider
 from tradewind.store.base import RESERVED, Store
 
 _WAIT_S = 30.0
+_STAYS = ("controllers", "used", "watch")
 
 
 def processes(home: Path, within_s: float = _WAIT_S) -> list[str]:
@@ -61,7 +63,4 @@ def _may_stay(home: Path, path: Path) -> bool:
     where = path.relative_to(home)
     if where.name.startswith(".") or where.name.endswith(".new"):
         return False
-    return where.parts[0] in ("controllers", "used", "watch") or where.parts[:2] == (
-        "local",
-        "tokens",
-    )
+    return where.parts[0] in _STAYS or where.parts[:2] == ("local", "tokens")

@@ -15,6 +15,7 @@ from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Network
 from tradewind.providers.aws.limits import remembered
 from tradewind.providers.aws.troubles import explained
+from tradewind.units import format_names
 
 _MOST_NAMES = 100
 """Values of one filter; EC2 takes 200."""
@@ -96,7 +97,7 @@ def offering(account: Account, region: str, types: Collection[str]) -> dict[str,
     def ask(names: list[str]) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {name: set() for name in names}
         for some in _some(names):
-            with explained(f"asking AWS which zones of {region} offer {_words(some)}"):
+            with explained(f"asking AWS which zones of {region} offer {format_names(some)}"):
                 pages = (
                     account.client("ec2", region)
                     .get_paginator("describe_instance_type_offerings")
@@ -119,7 +120,7 @@ def facts(account: Account, region: str, types: Collection[str]) -> dict[str, Ty
     def ask(names: list[str]) -> dict[str, TypeFacts]:
         found: dict[str, TypeFacts] = {}
         for some in _some(names):
-            with explained(f"asking AWS about {_words(some)}"):
+            with explained(f"asking AWS about {format_names(some)}"):
                 # By a filter: naming one that is not there would fail for all.
                 pages = (
                     account.client("ec2", region)
@@ -188,7 +189,3 @@ def _cards(network: dict[str, Any], kind: str) -> tuple[int, ...]:
 def _some(names: list[str]) -> Iterator[list[str]]:
     for start in range(0, len(names), _MOST_NAMES):
         yield names[start : start + _MOST_NAMES]
-
-
-def _words(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -10,6 +10,7 @@ from tradewind.errors import InvalidValue
 from tradewind.providers.aws.footprint import KEY, OWNER, bucket_of, name
 from tradewind.providers.aws.setup.calls import Calls
 from tradewind.providers.aws.setup.changes import Line, owned, tags_of
+from tradewind.units import format_names
 
 _NONE = ("NoSuchEntity",)
 _BUSY = ("DependencyViolation", "DeleteConflict", "OperationAborted", "BucketNotEmpty")
@@ -46,9 +47,8 @@ def _refuse_while_up(calls: Calls, store_url: str, regions: Sequence[str]) -> No
             for each in reservation["Instances"]
         ]
     if up:
-        shown = ", ".join(up[:10]) + (f" and {len(up) - 10} more" if len(up) > 10 else "")
         raise InvalidValue(
-            f"machines of {store_url} are up: {shown}",
+            f"machines of {store_url} are up: {format_names(up, 10)}",
             hint="tradewind ps and tradewind stop end runs; tradewind sweep ends what none claims",
         )
 
