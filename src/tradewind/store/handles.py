@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from tradewind import awskeys
 from tradewind.errors import MissingExtra, NoAccess
 from tradewind.store import regions
 
@@ -83,21 +84,11 @@ def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
     if env.get("AWS_PROFILE") or not any(env.get(name) for name in own):
         # Profiles and single sign-on are boto3's business, if it is there.
         try:
-            import boto3
-            from botocore.exceptions import BotoCoreError
             from obstore.auth.boto3 import Boto3CredentialProvider
+
+            session = awskeys.session()
         except ImportError:
             return store.S3Store, config
-        try:
-            session = boto3.Session()
-            found = session.get_credentials()
-        except BotoCoreError as error:  # such as a profile that there is not
-            raise NoAccess(str(error), hint="look at AWS_PROFILE and ~/.aws/config") from None
-        if found is None:
-            raise NoAccess(
-                "there are no AWS credentials",
-                hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE",
-            )
         more["credential_provider"] = Boto3CredentialProvider(session)
         if session.region_name and not env.get("AWS_REGION"):
             config["region"] = session.region_name

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from tradewind import awskeys
 from tradewind.errors import MissingExtra, NoAccess
 
 _CONNECT_S, _READ_S = 5, 30
@@ -24,26 +25,11 @@ class Account:
 
     def __init__(self) -> None:
         try:
-            import boto3
-            from botocore.exceptions import BotoCoreError, PartialCredentialsError
+            self._session = awskeys.session()
         except ImportError:
             raise MissingExtra(
                 "machines of AWS need boto3", hint="pip install 'tradewind[aws]'"
             ) from None
-        try:
-            self._session = boto3.Session()
-            found = self._session.get_credentials()
-        except PartialCredentialsError as error:
-            raise NoAccess(
-                str(error), hint="set both halves of the key; or neither, and AWS_PROFILE"
-            ) from None
-        except BotoCoreError as error:  # such as a profile that there is not
-            raise NoAccess(str(error), hint="look at AWS_PROFILE and ~/.aws/config") from None
-        if found is None:
-            raise NoAccess(
-                "there are no AWS credentials",
-                hint="`aws configure`, AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
-            )
         self._clients: dict[tuple[str, str, int], Any] = {}
         self._lock = threading.Lock()
         self._number = ""
