@@ -11,7 +11,10 @@ import pytest
 import tradewind
 
 ROOT = Path(tradewind.__file__).parent
-BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles", "steps", "traces"}
+BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles", "steps", "traces"} | {
+    "decoding",
+    "signing",
+}
 
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
@@ -23,6 +26,8 @@ MAY = {
     "ownfiles": {"errors"},
     "steps": {"errors"},
     "traces": {"errors", "csvfile"},
+    "decoding": {"errors"},
+    "signing": {"errors"},
     "awskeys": {"errors"},
     "model": BASE,
     "catalog": BASE | {"model"},

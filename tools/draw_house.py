@@ -26,6 +26,7 @@ from tests.test_import_directions import BASE, PURE  # noqa: E402
 
 WORDS = {
     "api": "runs, for Python and commands",
+    "awskeys": "who we are at AWS",
     "bench": "the measured claims",
     "budgetfile": "budgets of projects",
     "catalog": "what can be bought",

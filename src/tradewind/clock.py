@@ -64,6 +64,13 @@ def new_id(prefix: str) -> str:
     return f"{prefix}-{time.time_ns() // 1_000_000:012x}-{secrets.token_hex(3)}"
 
 
+def secret(size: int) -> bytes:
+    """Bytes that nobody can guess."""
+    import secrets
+
+    return secrets.token_bytes(size)
+
+
 def generator(seed: int | None = None) -> random.Random:
     """A random generator; without a seed, one that nobody can repeat."""
     import random

@@ -40,7 +40,7 @@ class FakeProvider:
         self._fail("list")
         return Listing(at_s=self.at_s, machines=tuple(self.machines.values()))
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         self._fail("launch")
         same = [m for m in self.machines.values() if m.launch_id == request.launch_id]
         if same and request.way.facts.tokens:
@@ -84,6 +84,7 @@ class World:
         self.store = store or MemoryStore()
         self.cloud = FakeProvider()
         self.passed_s = 0.0
+        self.reports = 0
         self.asked: Counter[str] = Counter()
         """How often each kind of step was asked for, since the test last cleared it."""
         self.meanwhile: Callable[[Any], None] | None = None
@@ -129,7 +130,9 @@ class World:
 
     def beat(self, name: str, doing: str = "working", run_id: str = "run-1", **more: Any) -> None:
         """The machine reports."""
-        data = json.encode(a_beat(name, doing, **more))
+        self.reports += 1
+        told = {"beat": self.reports, "uptime_s": 60.0 + self.reports} | more
+        data = json.encode(a_beat(name, doing, **told))
         self.store.replace(places.heartbeat(run_id, name), data)
 
     def events(self, run_id: str = "run-1") -> list[Event]:

@@ -57,7 +57,7 @@ def test_a_run_from_its_submission_to_its_end() -> None:
     world.wait(60)
     world.whole_pass(controller)
     assert world.types()[4:] == ["Progress"]
-    world.beat("m1", "finished", step=3600.0, exit_code=0, beat=3)
+    world.beat("m1", "finished", step=3600.0, saved=500.0, exit_code=0, beat=3)
     world.wait(60)
     world.whole_pass(controller)
     assert world.types()[5:] == ["LegOver", "Ended"]

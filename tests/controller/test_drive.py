@@ -33,7 +33,7 @@ class FakeCloud:
         with self._lock:
             return Listing(at_s=100, machines=tuple(self.machines.values()))
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         if request.run_id in self._broke:
             raise Refused("no_quota", "nothing for you")
         name = f"m-{request.launch_id}"

@@ -157,7 +157,7 @@ def test_who_makes_a_purchase_holds_up_nobody_else() -> None:
         def list_machines(self) -> Listing:
             return Listing(at_s=0, machines=())
 
-        def launch(self, request: Request, after: int) -> Sequence[Machine]:
+        def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
             other = threading.Thread(target=lambda: found.append(cap(shared, "two")), daemon=True)
             other.start()
             other.join(30.0)

@@ -116,9 +116,32 @@ def test_what_a_supervisor_is_given(home: Path) -> None:
         "host": "127.0.0.1",
         "notice": str(folder(home, two) / "notice.json"),
         "python": given["python"],
+        "key": "",
+        "job_sha256": "",
         "kit": "",
     }
     assert Path(given["python"]).exists()
+
+
+def test_only_a_run_that_was_submitted_here_may_start_something(home: Path) -> None:
+    script = "import shutil, sys; shutil.copy(sys.argv[1], 'given')\n"
+    theirs = local(home, script, job_of={"run-2": "a" * 64}.get)
+    request = Place(theirs, WAY).request(leg=1)
+    with pytest.raises(Refused, match="run-1 was not submitted from this computer") as refused:
+        theirs.launch(request, 3)
+    assert refused.value.kind == "not_allowed"
+    assert theirs.list_machines().machines == ()
+    mine = local(home, script, job_of={"run-1": "a" * 64}.get)
+    (machine,) = mine.launch(request, 3, "its key")
+    ended(mine, machine)
+    given = written(home, machine, "given")
+    assert (given["job_sha256"], given["key"]) == ("a" * 64, "its key")
+
+
+def test_no_journal_starts_a_thousand_machines_here(home: Path) -> None:
+    provider = local(home)
+    with pytest.raises(Refused, match="too many for this computer"):
+        provider.launch(Place(provider, WAY).request(leg=1, nodes=1000), 3)
 
 
 def test_a_machine_is_off_when_its_supervisor_ends(home: Path) -> None:
@@ -279,7 +302,7 @@ def test_a_supervisor_that_dies_each_time_is_a_machine_that_ends(
 
 
 def _rental(provider: LocalProvider) -> Rental:
-    return provider._bought(Place(provider, WAY).request(leg=1, nodes=1), 3).rentals[0]
+    return provider._bought(Place(provider, WAY).request(leg=1, nodes=1), 3, "", "").rentals[0]
 
 
 LEAVING = """

@@ -60,7 +60,7 @@ def check(state: RunState) -> None:
         return
     leg = state.leg
     assert leg.state in LEG_STATES
-    assert leg.number == len(state.requests)
+    assert max(each.number for each in state.legs) <= len(state.requests)
     assert leg.requested_at <= leg.at <= state.number
     assert (len(leg.machines) == leg.request.way.nodes) == (leg.state != "requested")
     assert all(state.machines[name].machine.leg == leg.number for name in leg.machines)
@@ -205,10 +205,15 @@ def moves(old: RunState, new: RunState) -> Iterator[tuple[dict[Move, str], Move]
     """The changes of state that one event has made."""
     if old.phase != new.phase:
         yield RUN, (old.phase, new.phase)
-    was = old.leg.state if old.leg else ""
-    now = new.leg.state if new.leg else "over" if old.leg else ""
-    if was != now:
-        yield LEG, (was, now)
+    was, now = _states(old), _states(new)
+    for number in was.keys() | now.keys():
+        move = was.get(number, ""), now.get(number, "over")
+        if move[0] != move[1]:
+            yield LEG, move
+
+
+def _states(state: RunState) -> dict[int, str]:
+    return {leg.number: leg.state for leg in state.legs}
 
 
 def made(journal: Sequence[Commit]) -> set[tuple[int, Move]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.supervisor.machines import RUN, MachineUnderTest, Run
-from tradewind.errors import BadFile
+from tradewind import signing
 from tradewind.model import places
 from tradewind.store.memory import MemoryStore
 from tradewind.supervisor import meeting
@@ -41,16 +41,38 @@ def test_what_torchrun_is_told(command: str, told: str | None) -> None:
     assert with_address(command, 2, 1, HERE) == (told or command)
 
 
-def test_the_first_address_stands() -> None:
+KEY = signing.key_of(b"seed", "run-1-1")
+
+
+def test_rank_0_keeps_its_address_when_it_is_started_again() -> None:
     store = MemoryStore()
-    assert meeting.find(store, RUN, 1) is None
-    first = meeting.publish(store, RUN, 1, "fd00::1")
+    assert meeting.find(store, RUN, 1, KEY) is None
+    first = meeting.publish(store, RUN, 1, "fd00::1", KEY)
     assert first.host == "fd00::1"
-    assert meeting.publish(store, RUN, 1, "other") == first
-    assert meeting.find(store, RUN, 1) == first
-    store.create(places.address(RUN, 2), b"nonsense")
-    with pytest.raises(BadFile):
-        meeting.find(store, RUN, 2)
+    assert meeting.publish(store, RUN, 1, "fd00::1", KEY) == first
+    assert meeting.find(store, RUN, 1, KEY) == first
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        b"10.6.6.6:29500",
+        signing.signed(b"10.6.6.6:29500", signing.key_of(b"seed", "run-2-1"), signing.ADDRESS),
+        signing.signed(b"10.6.6.6:29500", KEY, signing.HEARTBEAT),
+        signing.signed(b"--master-addr=x y:29500", KEY, signing.ADDRESS),
+        signing.signed(b"10.6.6.6:99999", KEY, signing.ADDRESS),
+        b"nonsense",
+        b"\xff" * 200,
+        b"",
+    ],
+)
+def test_no_address_of_somebody_else_is_followed(planted: bytes) -> None:
+    store = MemoryStore()
+    store.create(places.address(RUN, 1), planted)
+    assert meeting.find(store, RUN, 1, KEY) is None
+    mine = meeting.publish(store, RUN, 1, "10.0.0.1", KEY)
+    assert mine.host == "10.0.0.1"
+    assert meeting.find(store, RUN, 1, KEY) == mine
 
 
 @pytest.fixture

@@ -174,7 +174,7 @@ class Mute:
     def list_machines(self) -> Listing:
         raise SourceFailed("no answer")
 
-    def launch(self, request: object, after: int) -> list[Machine]:
+    def launch(self, request: object, after: int, key: str = "") -> list[Machine]:
         raise AssertionError
 
     def terminate(self, machine_ids: Sequence[str]) -> None:

@@ -12,9 +12,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from msgspec import DecodeError, json
-
 from tradewind import clock, journal
+from tradewind.controller import seed
 from tradewind.controller.loop import Troubles
 from tradewind.errors import BadFile, NotFound, TradewindError
 from tradewind.journal import Commit
@@ -22,6 +21,7 @@ from tradewind.model import places
 from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
 from tradewind.ownfiles import home
+from tradewind.runs import beats as claims
 from tradewind.runs import fold
 from tradewind.runs.state import RunState
 from tradewind.store.base import Store
@@ -35,6 +35,7 @@ class Sight:
         self.state = RunState()
         self.commits: list[Commit] = []
         self.beats: dict[str, Heartbeat] = {}
+        self._seed: bytes | None = None
 
     @classmethod
     def of(cls, store: Store, run_id: str, state: RunState, commits: list[Commit]) -> Sight:
@@ -68,9 +69,13 @@ class Sight:
         for name in self.state.claimed:
             try:
                 data = self.store.get(places.heartbeat(self.run_id, name))
-                beats[name] = json.decode(data, type=Heartbeat)
-            except (NotFound, DecodeError):
+            except NotFound:
                 continue  # it is not up yet
+            if self._seed is None:
+                self._seed = seed.find(self.store)
+            beat = claims.read(self.state, name, data, self._seed)
+            if beat is not None:
+                beats[name] = beat
         self.beats = beats
 
     @property

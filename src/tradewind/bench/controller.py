@@ -48,7 +48,7 @@ class Fleet:
         clock.sleep(self._latency_s * pages)
         return self._listing
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         raise Refused("not_allowed", "idle runs buy nothing")
 
     def terminate(self, machine_ids: Sequence[str]) -> None:

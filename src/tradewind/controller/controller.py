@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from tradewind import journal
-from tradewind.controller.memory import Memory, RunMemory, read_beat
+from tradewind import journal, signing
+from tradewind.controller.memory import Memory, RunMemory
 from tradewind.controller.purse import AskMonth
 from tradewind.errors import InvalidValue, SourceFailed, TradewindError
 from tradewind.model import places
@@ -35,6 +35,7 @@ from tradewind.model.run import Listing, Machine, Spec, Way
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
 from tradewind.providers.base import LaunchMachines, ListMachines, Refused, TerminateMachines
+from tradewind.runs import beats as claims
 from tradewind.runs.decide import decide
 from tradewind.runs.fold import fold
 from tradewind.runs.seen import Month, Seen
@@ -74,13 +75,19 @@ class Controller:
         watch: Callable[[], float],
         offers: Callable[[RunState], Sequence[Way]] = lambda state: (),
         policy: Policy = plain.choose,
+        may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
+        seed: bytes = b"",
     ) -> None:
         """`clock` is the world's time as this computer has it, for deadlines and the record;
-        `watch` only ever measures how long we have waited."""
+        `watch` only ever measures how long we have waited. `may_use` says whether this provider is
+        ours to use for this run: what the store says of it does not count. `seed` is the store's
+        (signing.py); without one, machines are not asked to sign."""
         self.writer = writer
         self._providers = tuple(providers)
         self._clock, self._watch = clock, watch
         self._offers, self._policy = offers, policy
+        self._may_use = may_use
+        self.seed = seed
         self.asks_month = False
         """Whether projects have budgets."""
         self.memory = Memory()
@@ -210,7 +217,9 @@ class Controller:
             run_id=memory.run_id,
             known_s=known_s,
             listed=listed,
-            clocks=sight.clocks,
+            # What is not ours to use, we cannot list either: our own list shows nothing of it.
+            clocks={p: at for p, at in sight.clocks.items() if self._may_use(memory.run_id, p)},
+            signs=bool(self.seed),
             beats=beats,
             unclaimed_s=unclaimed_s,
             unlisted_s=unlisted_s,
@@ -221,13 +230,17 @@ class Controller:
         ways: Sequence[Way] = self._offers(state)
         if not ways and state.spec:
             ways = state.spec.ways
-        mine = [way for way in ways if way.provider in self._providers]
+        mine = [way for way in ways if self._ours(memory.run_id, way.provider)]
         return decide(state, seen, mine, self._clock(), self._policy)
+
+    def _ours(self, run_id: str, provider: str) -> bool:
+        return provider in self._providers and self._may_use(run_id, provider)
 
     def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
         for action in actions:
             if isinstance(action, Launch):
-                yield from self._launch(memory, action)
+                if self._ours(memory.run_id, action.request.way.provider):
+                    yield from self._launch(memory, action)
             elif isinstance(action, Terminate):
                 try:
                     yield TerminateMachines(action.provider, action.machine_ids)
@@ -257,7 +270,8 @@ class Controller:
             event = MachinesFound(machines=found, reason="they were bought already")
         else:
             try:
-                bought: Sequence[Machine] = yield LaunchMachines(request, after)
+                key = signing.key_of(self.seed, request.launch_id) if request.signed else ""
+                bought: Sequence[Machine] = yield LaunchMachines(request, after, key)
                 event = MachinesFound(machines=tuple(bought), reason="the provider launched them")
             except Refused as refused:
                 event = LaunchRefused(leg=leg, kind=refused.kind, reason=refused.message)
@@ -303,13 +317,13 @@ class Controller:
             asked = self._watch()
             found: list[bytes] = yield GetMany(keys)
             for name, data in zip(claimed, found, strict=True):
-                memory.felt(name, data, asked, self._watch())
+                memory.felt(name, data, asked, self._watch(), self.seed)
             return
         for name in claimed:
             asked = self._watch()
             one: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
             if one is not None:  # it has come up
-                memory.felt(name, one, asked, self._watch())
+                memory.felt(name, one, asked, self._watch(), self.seed)
 
     def _last_words(self, memory: RunMemory) -> Steps[list[Event]]:
         """What machines have said of their use of the store that is not recorded yet, heartbeats
@@ -317,7 +331,7 @@ class Controller:
         beats = {}
         for name in doubtful(memory.state):
             data: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
-            beat = read_beat(data) if data is not None else None
+            beat = claims.read(memory.state, name, data, self.seed) if data is not None else None
             if beat is not None:
                 beats[name] = beat
         records: list[Event] = list(used(memory.state, beats))

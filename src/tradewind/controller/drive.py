@@ -35,7 +35,7 @@ def performer(
     in_store = store_steps.performer(store)
 
     def launch(step: LaunchMachines) -> Any:
-        return providers[step.request.way.provider].launch(step.request, step.after)
+        return providers[step.request.way.provider].launch(step.request, step.after, step.key)
 
     def terminate(step: TerminateMachines) -> None:
         providers[step.provider].terminate(step.machine_ids)

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 
 from tradewind import clock
-from tradewind.controller import drive, persist
+from tradewind.controller import drive, persist, seed
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
+from tradewind.decoding import decoder
 from tradewind.errors import NotFound, TradewindError
 from tradewind.policy import careful
 from tradewind.providers.base import Provider
@@ -26,6 +27,8 @@ from tradewind.store.base import Store
 LEASE = "controllers/lease.json"
 _DEAD = 3
 """A sign that has not changed for so many of its owner's passes is a dead one's."""
+_LONGEST_S = 60.0
+"""Whatever the sign says: it must not keep everybody else away."""
 
 Troubles = list[tuple[str, TradewindError]]
 
@@ -38,7 +41,13 @@ class _Sign(Struct):
 
 class Loop:
     def __init__(
-        self, store: Store, providers: Mapping[str, Provider], home: Path, *, pass_s: float = 15.0
+        self,
+        store: Store,
+        providers: Mapping[str, Provider],
+        home: Path,
+        *,
+        pass_s: float = 15.0,
+        may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
     ) -> None:
         self.store, self.pass_s = store, pass_s
         self._path = persist.place(home, store.url)
@@ -50,6 +59,7 @@ class Loop:
             clock=_wall,
             watch=clock.epoch,
             policy=careful.choose,
+            may_use=may_use,
         )
         self.controller.memory = persist.load(self._path, store.url, clock.epoch())
         self._count = 0
@@ -59,6 +69,8 @@ class Loop:
 
     def tick(self) -> Troubles:
         """One pass; what went wrong with which run."""
+        if not self.controller.seed:
+            self.controller.seed = seed.find_or_make(self.store)
         self.controller.asks_month = self._purse.open()
         troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
         self.unkept = None
@@ -101,7 +113,7 @@ class Loop:
             if found != sign:
                 self._other = (found, clock.stopwatch())
                 return False
-            if clock.stopwatch() - since < _DEAD * found.pass_s:
+            if clock.stopwatch() - since < _DEAD * min(found.pass_s, _LONGEST_S):
                 return False
         self._count += 1
         mine = _Sign(self.controller.writer, self._count, self.pass_s)
@@ -117,11 +129,7 @@ class Loop:
                 self.store.delete(LEASE)
 
 
-def _read(data: bytes) -> _Sign | None:
-    try:
-        return json.decode(data, type=_Sign)
-    except DecodeError:
-        return None
+_read = decoder(_Sign)
 
 
 def _wall() -> float:

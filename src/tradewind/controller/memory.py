@@ -7,20 +7,9 @@ does whole. Only a look goes through them, and there is no tick during a look.""
 
 from __future__ import annotations
 
-from msgspec import DecodeError, json
-
 from tradewind.model.run import Heartbeat
+from tradewind.runs import beats
 from tradewind.runs.state import RunState
-
-_decode = json.Decoder(Heartbeat).decode
-
-
-def read_beat(data: bytes) -> Heartbeat | None:
-    """None: it is as good as none, the machine is silent."""
-    try:
-        return _decode(data)
-    except DecodeError:
-        return None
 
 
 class Pulse:
@@ -30,7 +19,7 @@ class Pulse:
     __slots__ = ("beat", "changed", "data", "looked")
 
     def __init__(self) -> None:
-        self.data = b""
+        self.data = b""  # as it was read last, so that most looks need not read it again
         self.beat: Heartbeat | None = None
         self.changed = self.looked = 0.0
 
@@ -49,8 +38,9 @@ class RunMemory:
         self.pulses: dict[str, Pulse] = {}
         self.unlisted: dict[str, float] = {}  # since when a machine of ours is not listed
 
-    def felt(self, machine_id: str, data: bytes, asked: float, watch: float) -> None:
-        """What was asked for at `asked` and came at `watch`."""
+    def felt(self, machine_id: str, data: bytes, asked: float, watch: float, seed: bytes) -> None:
+        """What was asked for at `asked` and came at `watch`. What cannot be believed changes
+        nothing: the machine is silent."""
         pulse = self.pulses.get(machine_id)
         if pulse is None:
             pulse = self.pulses[machine_id] = Pulse()
@@ -58,7 +48,7 @@ class RunMemory:
         if data == pulse.data:
             return
         pulse.data = data
-        beat = read_beat(data)
+        beat = beats.read(self.state, machine_id, data, seed, pulse.beat)
         if beat is not None:
             pulse.beat, pulse.changed = beat, watch
 

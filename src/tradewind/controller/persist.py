@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct, json
 
 from tradewind import __version__
-from tradewind.controller.memory import Memory, RunMemory
-from tradewind.errors import NoAccess
+from tradewind.controller.memory import Memory, Pulse, RunMemory
+from tradewind.decoding import decoder
+from tradewind.model.run import Heartbeat
 from tradewind.ownfiles import replace
 from tradewind.runs.state import RunState
 
@@ -22,7 +23,8 @@ _KEPT_COMMITS = 64
 
 
 class _Pulse(Struct):
-    data: bytes
+    beat: Heartbeat | None
+    """As it was believed: what a machine has written is never kept."""
     changed: float
     looked: float
 
@@ -42,7 +44,7 @@ class _Saved(Struct):
     unclaimed: dict[str, float]
 
 
-_decode = json.Decoder(_Saved).decode
+_decode = decoder(_Saved)
 
 
 def place(home: Path, store_url: str) -> Path:
@@ -55,7 +57,7 @@ def save(path: Path, memory: Memory, store_url: str, at: float) -> None:
         name: _Run(
             run.state,
             {number: run.since[number] for number in sorted(run.since)[-_KEPT_COMMITS:]},
-            {m: _Pulse(p.data, p.changed, p.looked) for m, p in run.pulses.items()},
+            {m: _Pulse(p.beat, p.changed, p.looked) for m, p in run.pulses.items()},
             run.unlisted,
         )
         for name, run in memory.runs.items()
@@ -68,15 +70,20 @@ def load(path: Path, store_url: str, now: float) -> Memory:
     memory = Memory()
     try:
         saved = _decode(path.read_bytes())
-    except (OSError, DecodeError, ValidationError, NoAccess):
+    except OSError:
         return memory
-    if (saved.version, saved.store_url) != (__version__, store_url) or saved.at > now:
+    if (
+        saved is None
+        or (saved.version, saved.store_url) != (__version__, store_url)
+        or saved.at > now
+    ):
         return memory
     memory.unclaimed = saved.unclaimed
     for name, kept in saved.runs.items():
         run = memory.runs[name] = RunMemory(name, kept.since.get(0, now))
         run.state, run.unlisted = kept.state, kept.unlisted
         run.since = {0: now} | kept.since
-        for machine, pulse in kept.pulses.items():
-            run.felt(machine, pulse.data, pulse.looked, pulse.changed)
+        for machine, told in kept.pulses.items():
+            pulse = run.pulses[machine] = Pulse()
+            pulse.beat, pulse.changed, pulse.looked = told.beat, told.changed, told.looked
     return memory

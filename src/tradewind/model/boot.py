@@ -3,7 +3,10 @@ job and how often it may fail, is in the run's journal."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+import hashlib
+from typing import Any
+
+from msgspec import Struct, json
 
 
 class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,8 +29,17 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     of the provider whose metadata service is to be asked."""
     python: str = ""
     """The interpreter that has Tradewind, where it is known; else the kit is installed."""
+    key: str = ""
+    """What it signs with, so that no other machine speaks for it (tradewind/signing.py)."""
+    job_sha256: str = ""
+    """Of the job that may run here; empty: whatever its journal says."""
     kit: str = ""
     """A path or URL of the kit of wheels."""
     up_since_s: float | None = None
     """When the machine came up, by its own monotonic clock: 0 where that begins with the machine,
     as on a virtual one. None, as in a container: when the supervisor was started first."""
+
+
+def sha256_of(job: dict[str, Any]) -> str:
+    """Of what a job runs: its command, its setup, its bundle's hash and the rest."""
+    return hashlib.sha256(json.encode(job, order="deterministic")).hexdigest()

@@ -8,12 +8,13 @@ text names. Moments of two clocks are never compared.
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tradewind.errors import InvalidValue
 from tradewind.model.figures import Figures
+from tradewind.model.plausible import Amount, Code, Count, Label, Rate, Words
 from tradewind.model.usage import Rates, Usage
 
 
@@ -167,6 +168,8 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     relieves: int = 0
     """The leg that saves and stops while these machines come up: not before it is over does their
     job begin. 0: there is none."""
+    signed: bool = False
+    """Its machines sign what they say (tradewind/signing.py), and nothing else is believed."""
 
 
 class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -195,34 +198,35 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One object for each machine, replaced again and again: what the machine does now."""
+    """One object for each machine, replaced again and again: what the machine does now. It is a
+    claim: what is believed of it is in runs/beats.py."""
 
-    machine_id: str
-    leg: int
-    beat: int
+    machine_id: Label
+    leg: Count
+    beat: Count
     """Goes up by one each time: a change of it is the sign of life."""
-    uptime_s: float
-    doing: str
+    uptime_s: Amount
+    doing: Annotated[str, Meta(pattern="^(setup|working|saving|stopped|failed|finished)$")]
     """setup, working, saving, stopped (by order), failed (for good), finished"""
-    step: float = 0.0
-    rate: float | None = None
+    step: Amount = 0.0
+    rate: Rate | None = None
     """Units of work a second by the machine's own clock; None until it is known."""
-    saved: float = 0.0
+    saved: Amount = 0.0
     """The newest complete checkpoint of this leg's line."""
-    failures: int = 0
+    failures: Count = 0
     """How often the job has failed by itself since it last got further."""
-    exit_code: int | None = None
-    trouble: str = ""
+    exit_code: Code | None = None
+    trouble: Label = ""
     """What the job died of: user, infrastructure."""
-    tail: str = ""
+    tail: Words = ""
     """The last lines of the job's log."""
     notice: bool = False
     at_risk: bool = False
     """Its provider thinks that it may have to take the machine soon."""
-    reason: str = ""
-    stalled_s: float = 0.0
+    reason: Words = ""
+    stalled_s: Amount = 0.0
     """For how long a job that counts its steps has made none."""
-    idle_s: float = 0.0
+    idle_s: Amount = 0.0
     """For how long it has made none, and no use of its machine either."""
     figures: tuple[Figures, ...] = ()
     """What the job's processes on this machine measure of themselves."""

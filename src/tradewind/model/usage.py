@@ -9,24 +9,30 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tradewind.model.plausible import Count
+
 GB = 1 << 30
 MONTH_S = 30 * 86_400
 _MILLION = 1_000_000
 
 
 class Usage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
-    writes: int = 0
+    writes: Count = 0
     """PUT, COPY, POST and LIST: each part of an upload, each page of a listing."""
-    reads: int = 0
+    reads: Count = 0
     """GET and HEAD. What deletes is free."""
-    bytes_in: int = 0
+    bytes_in: Count = 0
     """To the store."""
-    bytes_out: int = 0
+    bytes_out: Count = 0
     """From the store."""
-    byte_s: int = 0
+    byte_s: Count = 0
     """Of what was removed again: its bytes, times the seconds for which they lay there."""
-    gone: int = 0
+    gone: Count = 0
     """Bytes that were removed or replaced: as older versions they stay for a while."""
+
+    def __ge__(self, other: Usage) -> bool:
+        """Whether nothing of it is less."""
+        return all(getattr(self, name) >= getattr(other, name) for name in self.__struct_fields__)
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

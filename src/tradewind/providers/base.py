@@ -39,8 +39,9 @@ class OutcomeUnknown(SourceFailed):
 class Provider(Protocol):
     def list_machines(self) -> Listing: ...
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
-        """`after` is the commit that recorded the request: supervisors read on from there."""
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
+        """`after` is the commit that recorded the request: supervisors read on from there. `key` is
+        what they sign with: it is for these machines alone, and goes into no store."""
 
     def terminate(self, machine_ids: Sequence[str]) -> None: ...
 
@@ -78,6 +79,7 @@ class ListMachines(Struct, frozen=True, gc=False):
 class LaunchMachines(Struct, frozen=True):
     request: Request
     after: int
+    key: str = ""
 
 
 class TerminateMachines(Struct, frozen=True):

@@ -156,6 +156,8 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     if state.saved <= leg.began_at and event.cause in TROUBLES:
         state.barren += 1
         state.troubles += 1
+    if state.saved <= leg.began_at and event.cause == "interrupted":
+        state.fruitless += 1
     if event.cause == "finished":
         state.step = event.step
     elif event.cause != NOT_NEEDED:  # then the leg before it has told
@@ -185,7 +187,8 @@ def _remember(state: RunState, leg: Leg, kind: str) -> None:
 
 def _further(state: RunState, saved: float) -> None:
     if saved > state.saved:
-        state.saved, state.failures, state.barren, state.troubles = saved, 0, 0, 0
+        state.saved, state.failures = saved, 0
+        state.barren = state.troubles = state.fruitless = 0
 
 
 def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
@@ -246,7 +249,7 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
     state.life += 1
     state.first_leg = len(state.requests) + 1
     state.outcome = state.cancelled = ""
-    state.failures = state.barren = state.troubles = 0
+    state.failures = state.barren = state.troubles = state.fruitless = 0
     state.refusals = {}  # its user may have raised a quota
     state.announced_late = state.announced_over = False
     state.warned = {}

@@ -21,6 +21,8 @@ LASTING_S = 3600.0
 _LEAST_S = 60.0
 """With less than this left of `max_duration` nothing is bought any more."""
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 15.0, 300.0
+_FREE = 2
+"""So many legs in a row may be interrupted at once: real interruptions come in rows."""
 
 
 def after(
@@ -59,7 +61,8 @@ def after(
         return [*records, *_poor(state, spec, seen, usable)]
     # A first spot machine that has ended early is replaced at once, as one that was taken.
     barren = state.barren - (state.over_cause == ENDED_EARLY)
-    if seen.known_s(state.over_at) * spec.speed < _wait_s(barren):
+    wait_s = max(_wait_s(barren), _wait_s(state.fruitless - _FREE))
+    if seen.known_s(state.over_at) * spec.speed < wait_s or _unused(state, seen) > _FREE:
         return records
     if chosen is None or chosen.way is None:
         return records
@@ -71,6 +74,7 @@ def after(
         leg=number,
         way=chosen.way,
         hard_stop_s=hard_stop_s(chosen.way, left, left_s, needed_s),
+        signed=seen.signs,
     )
     return [*records, LegRequested(request=request, reason=choice.reason)]
 
@@ -103,8 +107,23 @@ def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[W
     return usable, ", ".join(sorted(kinds))
 
 
+def _unused(state: RunState, seen: Seen) -> int:
+    """Legs that are over, and yet are paid for: their provider bills by the hour, or so much at
+    least. Machines say themselves when they are interrupted; whatever they say, no run pays for
+    more than this many at once."""
+    paid = set()
+    for rented in state.machines.values():
+        machine = rented.machine
+        way = state.requests[machine.leg].way
+        least_s = max(way.facts.billing_step_s, way.facts.billing_least_s)
+        clock = seen.clocks.get(way.provider)
+        if clock is not None and clock < machine.launched_s + least_s:
+            paid.add(machine.leg)
+    return len(paid - {leg.number for leg in state.legs})
+
+
 def _wait_s(barren: int) -> float:
-    if not barren:
+    if barren <= 0:
         return 0.0
     doubled: float = _FIRST_WAIT_S * 2.0 ** min(barren - 1, 10)
     return min(doubled, _LONGEST_WAIT_S)

@@ -73,5 +73,6 @@ def _as_if_over(state: RunState, leg: Leg, seen: Seen) -> RunState:
     then = leg_over(state, over)
     # One that was refused is not asked for again at once.
     then.barren, then.troubles = state.barren, state.troubles
+    then.fruitless = state.fruitless
     then.over_at = max(state.over_at, leg.at)
     return then

@@ -32,6 +32,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Each provider's own, when it was listed; not there if it could not be."""
     beats: dict[str, tuple[Heartbeat, float]] = {}
     """Newest heartbeats, and for how long each has not changed; read after the listing."""
+    signs: bool = False
+    """Whether machines that are bought now are to sign what they say."""
     unclaimed_s: Callable[[str], float] = lambda machine_id: 0.0
     """For how long a machine has been listed that no journal knows."""
     unlisted_s: Callable[[str], float] = lambda machine_id: 0.0

@@ -94,6 +94,8 @@ class RunState(Struct):
     """Legs in a row that brought nothing."""
     troubles: int = 0
     """Those among them that were bought and came to nothing."""
+    fruitless: int = 0
+    """Legs in a row that were interrupted before they had saved anything."""
     over_at: int = 0
     """The commit that ended the last leg."""
     over_cause: str = ""

@@ -45,7 +45,7 @@ class SimCloud:
         world: World,
         scenario: Scenario,
         referee: Referee,
-        boot: Callable[[Rental, Request, int], None],
+        boot: Callable[[Rental, Request, int, str], None],
     ) -> None:
         self._world, self._scenario = world, scenario
         self._referee, self._boot = referee, boot
@@ -75,7 +75,7 @@ class SimCloud:
                 shown.append(rental.machine)
         return Listing(at_s=self.clock, machines=tuple(shown))
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         world, chances = self._world, self._scenario.chances
         rng = world.rng
         self._referee.buys(request)
@@ -92,10 +92,10 @@ class SimCloud:
             raise OutcomeUnknown("the connection broke (sim: nothing was bought)")
         nodes = request.way.nodes
         if unknown and nodes > 1 and rng.random() < 0.4:
-            self._buy(request, after, rng.randrange(1, nodes))
+            self._buy(request, after, rng.randrange(1, nodes), key)
             world.fault("launch broken off half-way")
             raise OutcomeUnknown("the connection broke (sim: some were bought)")
-        machines = self._buy(request, after, nodes)
+        machines = self._buy(request, after, nodes, key)
         if unknown:
             world.fault("launch lost on the way back")
             raise OutcomeUnknown("the connection broke (sim: it was bought)")
@@ -141,7 +141,7 @@ class SimCloud:
     def noisy(self) -> bool:
         return self._world.now < self._scenario.quiet_s + START_S
 
-    def _buy(self, request: Request, after: int, nodes: int) -> list[Machine]:
+    def _buy(self, request: Request, after: int, nodes: int, key: str) -> list[Machine]:
         world = self._world
         self._referee.sells(request)
         lag = self.facts.listing_lag_s
@@ -159,6 +159,6 @@ class SimCloud:
             rental = Rental(machine, request, listed_from)
             self.rentals[machine.machine_id] = rental
             bought.append(machine)
-            self._boot(rental, request, after)
+            self._boot(rental, request, after, key)
         self._by_token[request.launch_id] = bought
         return bought

@@ -21,7 +21,7 @@ from tradewind.providers.base import (
 from tradewind.runs.seen import Month
 from tradewind.sim.cloud import SimCloud
 from tradewind.sim.referee import Referee
-from tradewind.sim.scenario import Scenario
+from tradewind.sim.scenario import SEED, Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, Violation, World
 from tradewind.steps import Steps
@@ -59,7 +59,7 @@ class SimController:
         self._p_any = max(self._p_store, self._p_cloud)
         self._doers: dict[type, Callable[[Any], Any]] = {
             ListMachines: lambda step: cloud.list_machines(),
-            LaunchMachines: lambda step: cloud.launch(step.request, step.after),
+            LaunchMachines: lambda step: cloud.launch(step.request, step.after, step.key),
             TerminateMachines: lambda step: cloud.terminate(step.machine_ids),
             AskMonth: lambda step: self._month(),
         }
@@ -74,6 +74,7 @@ class SimController:
             ("cloud",),
             clock=lambda: world.now + skew,
             watch=lambda: world.now,
+            seed=SEED,
             policy=careful.choose if self._scenario.careful else plain.choose,
         )
         self.controller.asks_month = self._scenario.month is not None
@@ -205,5 +206,5 @@ def _whole_pass(controller: Controller) -> Steps[Any]:
 
 
 def _named(step: Any) -> str:
-    key = getattr(step, "key", getattr(step, "prefix", ""))
-    return f"{type(step).__name__} {key}".strip()
+    key = "" if isinstance(step, LaunchMachines) else getattr(step, "key", "")
+    return f"{type(step).__name__} {key or getattr(step, 'prefix', '')}".strip()

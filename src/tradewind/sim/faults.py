@@ -14,6 +14,7 @@ from tradewind.sim import scenario as scenarios
 from tradewind.sim.cloud import Rental, SimCloud
 from tradewind.sim.controllers import Make, SimController
 from tradewind.sim.job import SimJob
+from tradewind.sim.liar import OTHER, Stranger
 from tradewind.sim.machine import SimMachine
 from tradewind.sim.referee import ORPHAN_S, Referee
 from tradewind.sim.store import SimStore
@@ -65,6 +66,10 @@ class Simulation:
         self._submit(None)
         for number, controller in enumerate(self.controllers):
             world.later(1 + 7 * number, controller.wake)
+        if scenario.liar == OTHER:
+            stranger = Stranger(world, self.store, self.cloud, scenario.quiet_s)
+            self.referee.attacked = stranger.met
+            world.later(60, stranger.wake)
         if scenario.cancel_at_s is not None:
             world.later(scenario.cancel_at_s, self._cancel)
         world.run(START_S + scenario.quiet_s + _AFTER_QUIET_S, self._done)
@@ -124,19 +129,19 @@ class Simulation:
         bad = self.referee.ended[RUN] not in ("succeeded", "abandoned")
         return self.scenario.resumes and bad and not self.referee.resumed
 
-    def _boot(self, rental: Rental, request: Request, after: int) -> None:
-        key = (request.run_id, request.leg)
-        job = self.referee.jobs.get(key)
+    def _boot(self, rental: Rental, request: Request, after: int, key: str) -> None:
+        whose = (request.run_id, request.leg)
+        job = self.referee.jobs.get(whose)
         if job is None:
             rate = request.way.rate * self.scenario.true_rates[request.way.instance_type]
             scenario = self.scenario
             job = SimJob(
                 scenario.spec, request.way.nodes, rate, scenario.fails_at, scenario.hangs_at
             )
-            self.referee.jobs[key] = job
+            self.referee.jobs[whose] = job
         rental.host = SimMachine(
             self.world, self.scenario, self.store, self.cloud, self.referee, job, rental, request,
-            after,
+            after, key,
         )  # fmt: skip
 
 

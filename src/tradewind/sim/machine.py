@@ -12,6 +12,7 @@ from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.model.timing import BEAT_S, DRAIN_S
 from tradewind.model.usage import Usage
+from tradewind.sim import liar
 from tradewind.sim.cloud import Rental, SimCloud
 from tradewind.sim.job import SimJob
 from tradewind.sim.scenario import Scenario
@@ -40,6 +41,7 @@ class SimMachine:
         rental: Rental,
         request: Request,
         after: int,
+        key: str,
     ) -> None:
         self._world, self._scenario = world, scenario
         self._store, self._cloud, self._referee = store, cloud, referee
@@ -48,7 +50,8 @@ class SimMachine:
         self.name, self.rank = machine.machine_id, machine.rank
         self.me = Me(
             machine.machine_id, request.run_id, request.leg, machine.rank, request.way.nodes,
-            request.hard_stop_s, scenario.spec.tries, after, relieves=request.relieves,
+            request.hard_stop_s, scenario.spec.tries, after, key=key,
+            relieves=request.relieves,
         )  # fmt: skip
         self._off = False
         self._writes = self._reads = self._bytes_in = 0
@@ -205,7 +208,20 @@ class SimMachine:
             self._writes += 1
         if isinstance(step, Create | Replace):
             self._bytes_in += len(step.data)
+        if self._lies(step):
+            return self._store.plant(step.key, liar.lie(world.rng, step.data, self.me.key))
         return self._store.perform(step)
+
+    def _lies(self, step: Any) -> bool:
+        if self._scenario.liar != liar.OWN or not self._cloud.noisy:
+            return False
+        mine = places.heartbeat(self.me.run_id, self.name)
+        if not isinstance(step, Replace) or step.key != mine:
+            return False
+        lies = self._world.rng.random() < liar.OFTEN
+        if lies:
+            self._world.fault("machine lies")
+        return lies
 
     def _used(self) -> Usage:
         return Usage(writes=self._writes, reads=self._reads, bytes_in=self._bytes_in)

@@ -9,6 +9,12 @@
    nothing is bought once its machines were up for as long as they may be.
 7. What machines last said of their use of the store is recorded when the run is closed.
 8. A run that is late was announced as late; one that will be is, as soon as its speed is known.
+9. Whatever machines say, a run pays for no more than MOST_SETS sets of machines at once, and its
+   journal does not grow faster than MOST_COMMITS an hour.
+
+A machine that lies of itself (liar.py) may bring its own run to any end, and hides how far it is:
+of 3, 7 and 8 nothing is asked then, and all else holds. One of another run may change nothing: all
+of it holds, but that a report which was overwritten counts as silence.
 """
 
 from __future__ import annotations
@@ -40,8 +46,10 @@ from tradewind.model.run import Machine, Request
 from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
 from tradewind.runs.fold import LASTING, TROUBLES
 from tradewind.runs.next import MOST_TROUBLES
+from tradewind.signing import RESUME, key_of, opened
+from tradewind.sim.liar import OWN
 from tradewind.sim.said import Said
-from tradewind.sim.scenario import Scenario
+from tradewind.sim.scenario import SEED, Scenario
 from tradewind.sim.world import START_S, Violation, World
 from tradewind.supervisor.decide import Me
 
@@ -58,6 +66,10 @@ FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.99) + 10
 
 RESERVED_S = 1500 + 3600
 """The most seconds of a set of machines that may be left of a budget, a begun hour included."""
+MOST_SETS = 4
+"""One at work, the next one that comes up meanwhile, and two that are over within the time that is
+paid at least."""
+MOST_COMMITS = 2000
 ORPHAN_S = GRACE_S + UNATTENDED_S + 300
 UNSEEN_S = 150
 _NEARLY_S = 60 + 5
@@ -90,6 +102,9 @@ class Referee:
         self._cancelled_at: int | None = None
         self.resumed = False
         self.just_closed = False
+        self._lied = scenario.liar == OWN
+        self.attacked: dict[str, int] = {}
+        """Machines whose reports were overwritten by others, and when last."""
         self.spec = scenario.spec  # as it is now, for this run
 
     # -- what happens ----------------------------------------------------------------------------
@@ -103,7 +118,7 @@ class Referee:
             done = self._checkpoints.setdefault(run_id, {})
             done[int(rest[0]), step] = self._world.now
         elif kind == "legs":
-            self._chooses(run_id, int(rest[0]), data.decode())
+            self._chooses(run_id, int(rest[0]), data)
 
     def _committed(self, run_id: str, commit: Commit) -> None:
         world = self._world
@@ -137,7 +152,8 @@ class Referee:
                 self._resumes(run_id, event)
         self.orphans(ORPHAN_S)
         self._budget(run_id, self.charged(run_id))
-        if isinstance(events[-1], Closed):
+        self._sets(run_id, commit.number)
+        if isinstance(events[-1], Closed) and not self._lied and not self.attacked:
             now = (run_id, self._first_leg)
             self._said.check(events, [m for m, of in self._found.items() if now <= of])
         if isinstance(events[-1], Closed | Abandoned):
@@ -188,7 +204,10 @@ class Referee:
 
     def replaced(self, key: str, data: bytes) -> None:
         """A heartbeat has come to the store."""
-        name = key.split("/")[3]
+        _, _, kind, name, *_ = key.split("/")
+        if kind == "legs":
+            self.created(key, data)
+            return
         self._said.hears(name, data)
         now = self._world.now
         self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
@@ -206,7 +225,8 @@ class Referee:
                 max(self._world.now - at, gap)
                 for at, gap in (self._beaten[name] for name in mine if name in self._beaten)
             )
-            if silent < LOST_S - 5:
+            met = any(self._world.now - self.attacked.get(m, 0) < 3 * LOST_S for m in mine)
+            if silent < LOST_S - 5 and not met and not self._lied:
                 raise Violation(f"leg {event.leg} is given up after {silent} s of silence")
 
     def _finds(self, run_id: str, machine: Machine) -> None:
@@ -250,8 +270,10 @@ class Referee:
 
     # -- what must hold --------------------------------------------------------------------------
 
-    def _chooses(self, run_id: str, leg: int, chosen: str) -> None:
+    def _chooses(self, run_id: str, leg: int, data: bytes) -> None:
         """Nothing newer of its line may be left out; what was just completed may be unseen."""
+        key = key_of(SEED, self._requests[run_id, leg].launch_id)
+        chosen = (opened(data, key, RESUME) or b"").decode()
         known = [
             at
             for at, since in self._checkpoints.get(run_id, {}).items()
@@ -275,6 +297,8 @@ class Referee:
             "too_long": self._too_long,
             "idle": lambda run_id: any(job.hung for job in self.jobs.values()),
         }
+        if self._lied:
+            return
         right = rights[event.outcome](run_id)
         if self._cancelled_at is not None and event.outcome not in ("cancelled", "succeeded"):
             raise Violation(f"{run_id} was cancelled and ended as {event.outcome}")
@@ -340,7 +364,7 @@ class Referee:
         """After a controller has dealt with a run whose speed is known."""
         spec, now = self.spec, self._world.now
         job = self.jobs.get((run_id, leg))
-        if not running or spec.deadline_s is None or announced or job is None:
+        if not running or spec.deadline_s is None or announced or job is None or self._lied:
             return
         kind = self._requests[run_id, leg].way.instance_type
         if abs(ratio - self._scenario.true_rates[kind]) > 0.001:
@@ -395,6 +419,21 @@ class Referee:
             most_s, up_s = self.spec.max_duration_s, self._up_s(run_id)
             if most_s is not None and up_s > most_s + DRAIN_S + ORPHAN_S:
                 raise Violation(f"{run_id} had machines up for {up_s} s, and may for {most_s} s")
+
+    def _sets(self, run_id: str, commits: int) -> None:
+        """By the cloud's own account, whatever anybody believes."""
+        began = min((r.machine.launched_s for r in self.cloud.rentals.values()), default=None)
+        if began is None:
+            return
+        passed_s = self.cloud.clock - began
+        most = 0
+        for way in self.spec.ways:
+            least_s = max(way.facts.billing_step_s, way.facts.billing_least_s)
+            most = max(most, MOST_SETS * way.price_all * (passed_s + least_s + 3600) // 3600)
+        if self.charged(run_id) > most:
+            raise Violation(f"{run_id} has cost {self.charged(run_id)}, more than {most}")
+        if commits > 100 + MOST_COMMITS * passed_s / 3600:
+            raise Violation(f"{run_id} has {commits} commits after {passed_s} s")
 
     def _budget(self, run_id: str, charged: int) -> None:
         spec, month = self.spec, self._scenario.month

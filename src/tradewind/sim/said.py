@@ -16,6 +16,7 @@ from tradewind.model.run import Heartbeat
 from tradewind.sim.world import Violation, World
 
 _decode = json.Decoder(Heartbeat).decode
+_SIGNATURE = 65
 _SHORTLY_S = 900
 """Twice what a controller can be stopped for at one step, and more."""
 
@@ -23,11 +24,11 @@ _SHORTLY_S = 900
 class Said:
     def __init__(self, world: World) -> None:
         self._world = world
-        self._beats: dict[str, list[tuple[int, bytes]]] = {}
+        self._beats: dict[str, list[tuple[int, Heartbeat]]] = {}
 
     def hears(self, name: str, data: bytes) -> None:
         told, now = self._beats.setdefault(name, []), self._world.now
-        told.append((now, data))
+        told.append((now, _decode(data[:-_SIGNATURE])))
         while len(told) > 1 and told[1][0] < now - _SHORTLY_S:
             del told[0]
 
@@ -38,10 +39,14 @@ class Said:
         for name in machines:
             told = self._beats.get(name, [])
             last = max((n for n, (at, _) in enumerate(told) if at < since), default=0)
-            could = [_decode(data).usage for _, data in told[last:]]
+            could = [beat.usage for _, beat in told[last:]]
             if not told or told[0][0] >= since:
                 could.append(None)
-            if recorded.get(name) not in could:
+            known = recorded.get(name)
+            # More is known where the last to come was an older one, long on its way: that is not
+            # believed.
+            more = known is not None and all(each is None or known >= each for each in could)
+            if known not in could and not more:
                 raise Violation(
                     f"{name} said that it used {could[-1]}, and {recorded.get(name)} is recorded"
                 )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 -- the type only
 
 
+SEED = b"the seed of a simulated store"
 _RATES = Rates(writes=5_000_000, reads=400_000, gb_in=20_000, gb_out=10_000, gb_month=23_000)
 
 
@@ -68,6 +69,8 @@ class Scenario(Struct, frozen=True):
     chances: Chances
     careful: bool
     """Which policy: ours, which has the most to decide, or the plain one, which is quick."""
+    liar: str
+    """Whose machines lie: the run's own, another run's of the same store, or nobody's."""
 
     @property
     def limited(self) -> bool:
@@ -149,6 +152,7 @@ def of(seed_rng: Random) -> Scenario:
             stubborn=0.05 * level,
         ),
         rng.random() < 0.25,
+        rng.choice(("own", "other", *[""] * 8)),
     )
 
 

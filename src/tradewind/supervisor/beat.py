@@ -3,7 +3,8 @@
 Checkpoints are `runs/<run-id>/checkpoints/<leg>/<step>.json`, each created when all of its parts
 are there. A leg continues from the greatest key of the legs before it: the newest leg that saved
 anything, however far an older one, replaced but alive, may have come since. All machines of a leg
-must agree, so the first to choose records it.
+must agree, so rank 0 chooses, and signs it: others could write there too, and what they have put
+there is not followed.
 """
 
 from __future__ import annotations
@@ -14,17 +15,20 @@ from contextlib import suppress
 from msgspec import json
 from msgspec.structs import replace
 
-from tradewind import journal
+from tradewind import journal, signing
+from tradewind.decoding import decoder
 from tradewind.errors import TradewindError
 from tradewind.model import places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
+from tradewind.model.plausible import MOST_WORDS
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage
 from tradewind.steps import Steps
-from tradewind.store.steps import Create, Get, ListAfter, Replace
+from tradewind.store.steps import Create, Find, ListAfter, Replace
 from tradewind.supervisor.decide import Act, Job, Me, decide
 
 _encode = json.Encoder().encode
+_decode = decoder(Heartbeat)
 
 
 def nothing() -> Usage | None:
@@ -82,6 +86,7 @@ def orders(me: Me) -> Steps[None]:
 
 
 def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None]:
+    me.saved = max(me.saved, job.saved)
     beat = Heartbeat(
         machine_id=me.machine_id,
         leg=me.leg,
@@ -90,43 +95,75 @@ def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None
         doing=me.doing,
         step=job.step,
         rate=job.rate,
-        saved=job.saved,
+        saved=me.saved,
         failures=me.failures,
         exit_code=job.exit_code,
         trouble=job.trouble,
-        tail=job.tail,
+        tail=job.tail[-MOST_WORDS:],
         notice=me.notice,
         at_risk=me.at_risk,
-        reason=me.reason,
+        reason=me.reason[:MOST_WORDS],
         stalled_s=job.stalled_s,
         idle_s=job.idle_s,
         figures=job.figures,
     )
+    if _decode(_encode(beat)) is None:
+        # Figures are the job's own words: if they cannot be true, they shall not cost the machine.
+        beat = replace(beat, figures=())
     me.beat += 1
-    data = _encode(beat) if usage is None else _counting_itself(beat, usage)
+    data = _sealed(beat, me) if usage is None else _counting_itself(beat, usage, me)
     yield Replace(places.heartbeat(me.run_id, me.machine_id), data)
     # From when it was sent: whoever sees it has seen it later.
     me.reached_s = uptime_s
 
 
-def _counting_itself(beat: Heartbeat, usage: Usage) -> bytes:
+def _sealed(beat: Heartbeat, me: Me) -> bytes:
+    return signing.signed(_encode(beat), me.key, signing.HEARTBEAT)
+
+
+def _counting_itself(beat: Heartbeat, usage: Usage, me: Me) -> bytes:
     """It is a request too, and as long as the figures in it are: more of them never make it
     shorter, so this comes to an end."""
     size = 0
     while True:
-        data = _encode(replace(beat, usage=usage + Usage(writes=1, bytes_in=size)))
+        data = _sealed(replace(beat, usage=usage + Usage(writes=1, bytes_in=size)), me)
         if len(data) == size:
             return data
         size = len(data)
 
 
 def choose_resume(me: Me) -> Steps[None]:
+    """`me.resume` stays None until it is known: ranks other than 0 wait for that one's word."""
+    place = places.resume(me.run_id, me.leg)
+    me.resume = _pointer((yield Find(place)), me)
+    if me.resume is not None or me.rank:
+        return
     folder = places.checkpoints(me.run_id)
     keys: list[str] = yield ListAfter(folder)
-    mine = f"{folder}{me.leg:06d}/"
-    chosen = max((key for key in keys if key < mine), default="")
-    place = places.resume(me.run_id, me.leg)
-    if (yield Create(place, chosen.encode())):
-        me.resume = chosen
-    else:
-        me.resume = (yield Get(place)).decode()
+    chosen = max((key for key in keys if _is_earlier(key, me)), default="")
+    data = signing.signed(chosen.encode(), me.key, signing.RESUME)
+    if not (yield Create(place, data)):
+        found = _pointer((yield Find(place)), me)
+        if found is not None:
+            me.resume = found  # an earlier try of ours, whose answer was lost
+            return
+        yield Replace(place, data)
+    me.resume = chosen
+
+
+def _pointer(data: bytes | None, me: Me) -> str | None:
+    """None: nobody of this leg has written it, or it does not lead to a checkpoint of this run."""
+    said = signing.opened(data, me.key, signing.RESUME) if data is not None else None
+    if said is None:
+        return None
+    try:
+        key = said.decode()
+    except UnicodeDecodeError:
+        return None
+    return key if not key or _is_earlier(key, me) else None
+
+
+def _is_earlier(key: str, me: Me) -> bool:
+    """A checkpoint of this run, and of a leg before this one."""
+    folder = places.checkpoints(me.run_id)
+    return folder < key < f"{folder}{me.leg:06d}/" and key.startswith(folder)

@@ -52,6 +52,8 @@ class Me:
     tries: int
     read: int
     """The last commit of the journal that was read."""
+    key: str = ""
+    """What it signs with (tradewind/signing.py)."""
     doing: str = "setup"
     reason: str = ""
     reached_s: float | None = None
@@ -76,6 +78,8 @@ class Me:
     """What was saved when the job failed last."""
     killed_at: float = -1.0
     """The same, when it was killed last."""
+    saved: float = 0.0
+    """The most that was reported: it stays saved, whatever a job that begins again says."""
     idle_since_s: float | None = None
     shut_down: bool = False
 

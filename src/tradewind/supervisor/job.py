@@ -27,7 +27,7 @@ import tradewind
 from tradewind import clock, journal
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
 from tradewind.model import places
-from tradewind.model.boot import Boot
+from tradewind.model.boot import Boot, sha256_of
 from tradewind.model.event import LegRequested, Submitted
 from tradewind.model.figures import Figures
 from tradewind.model.run import Spec, Way
@@ -296,8 +296,18 @@ class Work:
                 self.way = event.request.way
         for event in first.events if first else ():
             if isinstance(event, Submitted):
+                self._check_job(event.spec.job)
                 return event.spec
         raise NotFound(f"{self._boot.run_id} was never submitted")
+
+    def _check_job(self, job: dict[str, Any]) -> None:
+        """On a computer of the user's own only what was submitted there is run."""
+        if self._boot.job_sha256 not in ("", sha256_of(job)):
+            raise BadFile(
+                f"the job of {self._boot.run_id} in the store is not the one that was submitted"
+                " from this computer: it is not run",
+                hint="somebody who may write the store has changed it; submit the job again",
+            )
 
     def _fetch(self, key: str, sha256: str) -> None:
         work = self._folder.work
@@ -322,11 +332,12 @@ class Work:
             return meeting.Address("127.0.0.1", meeting.free_port())
         if boot.rank == 0:
             return self._patiently(
-                lambda: meeting.publish(self._store, boot.run_id, boot.leg, boot.host), cancelled
+                lambda: meeting.publish(self._store, boot.run_id, boot.leg, boot.host, boot.key),
+                cancelled,
             )
         while True:  # for as long as the leg lives: controllers know when a machine never comes up
             found = self._patiently(
-                lambda: meeting.find(self._store, boot.run_id, boot.leg), cancelled
+                lambda: meeting.find(self._store, boot.run_id, boot.leg, boot.key), cancelled
             )
             if found is not None:
                 return found

@@ -1,7 +1,8 @@
 """How the machines of a leg meet: rank 0's address, and what `torchrun` is told.
 
-Rank 0 takes a free port and publishes `host:port` by create-if-absent; the others wait for it. A
-supervisor of rank 0 that is started again finds its own address, and keeps it.
+Rank 0 takes a free port and publishes `host:port`, signed with the key of its launch; the others
+wait for it. A supervisor of rank 0 that is started again finds its own address, and keeps it.
+Whatever else is there was written by somebody else: rank 0 replaces it, and the others wait.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import shlex
 import socket
 from typing import NamedTuple
 
-from tradewind.errors import BadFile, NotFound
+from tradewind import signing
+from tradewind.errors import NotFound
 from tradewind.model import places
 from tradewind.store.base import Store
 
@@ -29,29 +31,38 @@ def free_port() -> int:
         return port
 
 
-def publish(store: Store, run_id: str, leg: int, host: str) -> Address:
+def publish(store: Store, run_id: str, leg: int, host: str, key: str) -> Address:
     """Rank 0's part."""
     place = places.address(run_id, leg)
     mine = Address(host, free_port())
-    if store.create(place, f"{mine.host}:{mine.port}".encode()):
+    data = signing.signed(f"{mine.host}:{mine.port}".encode(), key, signing.ADDRESS)
+    if store.create(place, data):
         return mine
-    return _parsed(store.get(place), place)
+    found = find(store, run_id, leg, key)
+    if found is not None and found.host == host:
+        return found
+    store.replace(place, data)
+    return mine
 
 
-def find(store: Store, run_id: str, leg: int) -> Address | None:
-    """The others' part; None while there is nothing yet."""
-    place = places.address(run_id, leg)
+def find(store: Store, run_id: str, leg: int, key: str) -> Address | None:
+    """The others' part; None while rank 0 has published nothing yet."""
     try:
-        return _parsed(store.get(place), place)
+        data = store.get(places.address(run_id, leg))
     except NotFound:
         return None
+    said = signing.opened(data, key, signing.ADDRESS)
+    return _parsed(said) if said is not None else None
 
 
-def _parsed(data: bytes, place: str) -> Address:
-    host, _, port = data.decode("utf-8", "replace").rpartition(":")
-    if not host or not port.isdigit():
-        raise BadFile(f"{place} is no address: {data[:100]!r}")
-    return Address(host, int(port))
+_ADDRESS = re.compile(r"([A-Za-z0-9._:%-]{1,255}):([0-9]{1,5})")
+
+
+def _parsed(data: bytes) -> Address | None:
+    named = _ADDRESS.fullmatch(data.decode("utf-8", "replace"))
+    if named is None or not 0 < int(named[2]) < 1 << 16:
+        return None
+    return Address(named[1], int(named[2]))
 
 
 def is_torchrun(command: str) -> bool:

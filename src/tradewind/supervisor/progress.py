@@ -6,35 +6,43 @@ it had not been written.
 
 from __future__ import annotations
 
-from math import isfinite
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct
+
+from tradewind.decoding import decoder
+from tradewind.model.plausible import Amount, Signed
 
 _MOST_BYTES = 4096
+_RATES = (1e-12, 1e15)
+_MOST = 1e15
+"""A name in a store may have more digits than any step: see model/plausible.py."""
 
 
 class Progress(Struct, frozen=True):
-    step: float = 0.0
-    saved: float = 0.0
-    rate: float | None = None
+    step: Amount = 0.0
+    saved: Amount = 0.0
+    rate: Signed | None = None
+
+
+_decode = decoder(Progress)
 
 
 def read(path: Path, last: Progress) -> Progress:
     """What is there, or `last` where that is nothing new. What was saved stays saved."""
     try:
         with path.open("rb") as stream:
-            told = json.decode(stream.read(_MOST_BYTES), type=Progress)
-    except (OSError, DecodeError, ValidationError):
+            told = _decode(stream.read(_MOST_BYTES))
+    except OSError:
         return last
-    if not (isfinite(told.step) and isfinite(told.saved)):
+    if told is None:
         return last
-    rate = told.rate if told.rate is not None and isfinite(told.rate) and told.rate > 0 else None
+    rate = told.rate if told.rate is not None and _RATES[0] <= told.rate <= _RATES[1] else None
     return Progress(told.step, max(told.saved, last.saved), rate)
 
 
 def of_checkpoint(key: str) -> Progress:
     """Where a job that resumes from there begins."""
     name = key.rsplit("/", 1)[-1].removesuffix(".json")
-    step = float(name) if name.isdigit() else 0.0
+    step = min(float(name), _MOST) if name.isdecimal() else 0.0
     return Progress(step, step)

@@ -159,6 +159,8 @@ class Supervisor:
         if self._exchange is not None and self._is_done(self._exchange, uptime_s):
             self._exchange = None
             if self._learning:
+                if self.me.resume is None and self.me.rank:  # rank 0 will choose in a moment
+                    self._next_s = min(self._next_s, uptime_s + _LOOK_S)
                 self._act(job, uptime_s)
                 if self._holds_back(uptime_s):
                     self._next_s = min(self._next_s, uptime_s + _LOOK_S)
@@ -262,10 +264,10 @@ def _cannot_wait(me: Me, job: Job, uptime_s: float) -> bool:
 def _me(boot: Boot, kept: State) -> Me:
     me = Me(
         boot.machine_id, boot.run_id, boot.leg, boot.rank, boot.nodes, boot.hard_stop_s,
-        tries=1, read=boot.after, relieves=boot.relieves,
+        tries=1, read=boot.after, relieves=boot.relieves, key=boot.key,
     )  # fmt: skip
     me.beat, me.failures, me.failed_at = kept.beat, kept.failures, kept.failed_at
-    me.killed_at = kept.killed_at
+    me.killed_at, me.saved = kept.killed_at, kept.saved
     if kept.final:
         me.doing, me.reason = kept.doing, kept.reason
     return me

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msgspec import DecodeError, json
 from msgspec.structs import replace
 
+from tradewind.decoding import decoder
 from tradewind.model.figures import Figures
 
 FOLDER = "telemetry"
@@ -19,7 +19,7 @@ _MOST_FILES = 64
 _MOST_BYTES = 4096
 
 
-_decoder = json.Decoder(Figures)
+_decode = decoder(Figures)
 
 
 def read(folder: Path, now_s: float, *, most: int = _MOST_FILES) -> tuple[Figures, ...]:
@@ -33,9 +33,11 @@ def read(folder: Path, now_s: float, *, most: int = _MOST_FILES) -> tuple[Figure
     for path in sorted(paths, key=_rank)[:most]:
         try:
             with path.open("rb") as stream:
-                told = _decoder.decode(stream.read(_MOST_BYTES))
+                told = _decode(stream.read(_MOST_BYTES))
             age_s = max(now_s - path.stat().st_mtime, 0.0)
-        except (OSError, DecodeError, UnicodeDecodeError):
+        except OSError:
+            continue
+        if told is None:
             continue
         found.append(replace(told, age_s=round(age_s, 1), last_s=round(told.last_s + age_s, 1)))
     return _of_one(found)

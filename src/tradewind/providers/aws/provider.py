@@ -71,7 +71,7 @@ class AwsProvider:
             machines=tuple(machine for _, machines in found for machine in machines),
         )
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         region = request.way.region
         if region not in self._footprint.regions:
             raise Refused(
@@ -101,7 +101,7 @@ class AwsProvider:
             ),
             reservation=reservation,
             user_data=user_data(
-                self._boot(request, after), self._luggage(request, kind.architecture)
+                self._boot(request, after, key), self._luggage(request, kind.architecture)
             ),
         )
         if order.wants_group(request, kind, reservation):
@@ -208,7 +208,7 @@ class AwsProvider:
             clock.sleep(_PAUSE_S)
         raise OutcomeUnknown(trouble.message, hint="it was bought, and is not listed yet")
 
-    def _boot(self, request: Request, after: int) -> Boot:
+    def _boot(self, request: Request, after: int, key: str) -> Boot:
         return Boot(
             store_url=self._owner,
             run_id=request.run_id,
@@ -221,6 +221,7 @@ class AwsProvider:
             after=after,
             relieves=request.relieves,
             notice="aws",
+            key=key,
         )
 
     # Seeing.

@@ -57,6 +57,8 @@ FACTS = Facts(
     tokens=True,
     listing_lag_s=0,
 )
+MOST_NODES = 16
+"""Machines of one leg: this computer has one set of processors for all of them."""
 LISTED_S = 3600
 """An ended machine is listed for so long, and then forgotten with its folder."""
 _MARGIN_S = 1.0
@@ -78,10 +80,12 @@ class LocalProvider:
         command: Sequence[str] = (sys.executable, "-m", "tradewind.supervisor"),
         interruptions: Interruptions | None = None,
         own_only: bool = False,
+        job_of: Callable[[str], str | None] | None = None,
     ) -> None:
         """`command` starts a supervisor; the path of its boot.json is appended. `own_only`: only
         machines of runs in this store are listed. Those of other stores live in the same home, and
-        a controller of this one would find no journal that claims them."""
+        a controller of this one would find no journal that claims them. `job_of` gives the hash of
+        the job that a run may start here, and None for one that may start nothing here."""
         processes.need_linux()
         root = home.resolve() / "local"
         self._tokens, self._launches = root / "tokens", root / "launches"
@@ -89,6 +93,7 @@ class LocalProvider:
         self._store_url, self._clock = store_url, clock
         self._command, self._interruptions = tuple(command), interruptions
         self._own = _whose(store_url) if own_only else None
+        self._job_of = job_of
         self._asked: dict[str, bool] = {}
 
     def list_machines(self) -> Listing:
@@ -99,8 +104,9 @@ class LocalProvider:
                 machines += self._listed(launch_id)
         return Listing(at_s=int(self._clock()), machines=tuple(machines))
 
-    def launch(self, request: Request, after: int) -> Sequence[Machine]:
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         launch_id = check_name(request.launch_id)
+        job_sha256 = self._allowed(request)
         with self._token(launch_id) as token:
             assert token is not None
             if _spent(token):
@@ -108,7 +114,7 @@ class LocalProvider:
                 raise Refused("throttled", f"{launch_id} was bought, and is over since long ago")
             purchase = self._purchase(launch_id)
             if purchase is None:
-                purchase = self._bought(request, after)
+                purchase = self._bought(request, after, key, job_sha256)
                 write(self._launches / f"{launch_id}.json", purchase)
             self._start(r for r in purchase.rentals if not self._folder(r).host.exists())
             return [self._seen(rental) for rental in purchase.rentals]
@@ -147,7 +153,24 @@ class LocalProvider:
                     if given is None or given.taken_at_s > taken_at_s:
                         write(folder.notice, Notice(taken_at_s=taken_at_s))
 
-    def _bought(self, request: Request, after: int) -> Purchase:
+    def _allowed(self, request: Request) -> str:
+        """The hash of the job that this run may start here; empty: of any."""
+        if request.way.nodes > MOST_NODES:
+            raise Refused(
+                "not_allowed",
+                f"{request.way.nodes} machines are too many for this computer, which takes up to"
+                f" {MOST_NODES}",
+            )
+        found = "" if self._job_of is None else self._job_of(request.run_id)
+        if found is None:
+            raise Refused(
+                "not_allowed",
+                f"{request.run_id} was not submitted from this computer",
+                hint="it runs where it was submitted: `tradewind watch` there",
+            )
+        return found
+
+    def _bought(self, request: Request, after: int, key: str, job_sha256: str) -> Purchase:
         """Refused: it cannot be had now."""
         way = request.way
         names = [f"{_PREFIX}{request.launch_id}-{rank}" for rank in range(way.nodes)]
@@ -181,6 +204,8 @@ class LocalProvider:
                         relieves=request.relieves,
                         notice=str(MachineFolder(self._machines / name).notice),
                         python=sys.executable,
+                        key=key,
+                        job_sha256=job_sha256,
                         up_since_s=clocks.monotonic(),
                     ),
                     market=way.market,

@@ -1,0 +1,45 @@
+"""What a machine writes into a shared store, signed, so that no other machine can write it instead.
+
+Every machine of a store may write where machines write, whoever's run it is. So each launch has a
+key of its own: it is made from the store's seed, which machines cannot read, and is handed to the
+machines at boot and never through the store. Whoever has the seed can make every key again, so
+nothing has to be kept for each run. An HMAC and no public key: both ends are ours, and the standard
+library has it on every machine.
+
+A signed object is its bytes, a newline, and 64 hex digits over its purpose and the bytes. The
+purpose keeps one object from being passed off as another.
+"""
+
+from __future__ import annotations
+
+import hmac
+
+SEED = "keys/seed"
+"""Where it lies in a store; machines have no right to read below `keys/`."""
+SEED_BYTES = 32
+HEARTBEAT, RESUME, ADDRESS = "heartbeat", "resume", "address"
+"""What is signed."""
+_LONG = 64
+
+
+def key_of(seed: bytes, launch_id: str) -> str:
+    """What the machines of this launch sign with."""
+    return hmac.digest(seed, b"launch\n" + launch_id.encode("utf-8", "replace"), "sha256").hex()
+
+
+def signed(data: bytes, key: str, purpose: str) -> bytes:
+    """Without a key: as it is."""
+    return data + b"\n" + _digits(data, key, purpose) if key else data
+
+
+def opened(data: bytes, key: str, purpose: str) -> bytes | None:
+    """What was signed; None where nobody with this key has signed it."""
+    if not key:
+        return data
+    body, digits = data[: -_LONG - 1], data[-_LONG - 1 :]
+    right = hmac.compare_digest(digits, b"\n" + _digits(body, key, purpose))
+    return body if right else None
+
+
+def _digits(data: bytes, key: str, purpose: str) -> bytes:
+    return hmac.digest(key.encode(), purpose.encode() + b"\n" + data, "sha256").hex().encode()
