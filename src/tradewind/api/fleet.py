@@ -20,10 +20,13 @@ LOCAL_PASS_S = 1.0
 
 
 def local(store: Store) -> LocalProvider:
+    from tradewind.api import owned
     from tradewind.api.wishes import PerRun
     from tradewind.providers.local.provider import LocalProvider
 
-    return LocalProvider(home(), store.url, interruptions=PerRun(), own_only=True)
+    return LocalProvider(
+        home(), store.url, interruptions=PerRun(), own_only=True, job_of=owned.job_sha256
+    )
 
 
 def providers(store: Store) -> dict[str, Provider]:
@@ -49,8 +52,9 @@ def facts(provider: str) -> Facts:
 
 
 def loop(store: Store) -> Loop:
+    from tradewind.api import owned
     from tradewind.controller.loop import Loop
 
     rented = providers(store)
     pass_s = LOCAL_PASS_S if tuple(rented) == ("local",) else CLOUD_PASS_S
-    return Loop(store, rented, home(), pass_s=pass_s)
+    return Loop(store, rented, home(), pass_s=pass_s, may_use=owned.may_use)

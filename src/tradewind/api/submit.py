@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from tradewind.model.run import Spec
     from tradewind.store.base import Store
 
-MOST_LOCAL = 16
-
 
 class Wanted(Struct, frozen=True, kw_only=True):
     """What is to be carried out."""
@@ -156,11 +154,12 @@ def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
     from msgspec.structs import replace
 
     from tradewind.api import fleet
+    from tradewind.providers.local.provider import MOST_NODES
 
     moved = []
     for way in spec.ways:
         many = nodes or way.nodes
-        if not 1 <= many <= MOST_LOCAL:
+        if not 1 <= many <= MOST_NODES:
             raise InvalidValue(
                 f"the plan has {many} machines, too many for this computer",
                 hint="--nodes 2 tries it with two",
@@ -188,7 +187,7 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     from msgspec.structs import replace
 
     from tradewind import steps
-    from tradewind.api import fleet, wishes
+    from tradewind.api import fleet, owned, wishes
     from tradewind.controller.drive import performer
     from tradewind.model import places
     from tradewind.supervisor import bundle
@@ -199,12 +198,15 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
         store.upload(places.bundle(run_id), packed.path)
     sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
     spec = replace(spec, job=spec.job | sent)
+    if any(way.provider == "local" for way in spec.ways):
+        owned.keep(run_id, spec.job)
     if wish is not None:
         wishes.keep(run_id, wish)
         store.replace(places.rehearsal(run_id), json.encode(wish))
     controller = fleet.loop(store).controller
     if not steps.run(controller.submit(run_id, spec), performer(store, {})):
         wishes.drop(run_id)
+        owned.drop(run_id)
         raise InvalidValue(
             f"submitting {run_id} took so long that it was given up", hint="run it again"
         )
