@@ -16,9 +16,9 @@ from msgspec import DecodeError, json
 
 from tradewind import clock, journal
 from tradewind.controller.loop import Troubles
-from tradewind.errors import BadFile, NotFound, TradewindError
+from tradewind.errors import BadFile, NotFound, TooLarge, TradewindError
 from tradewind.journal import Commit
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
 from tradewind.ownfiles import home
@@ -67,10 +67,11 @@ class Sight:
         beats = {}
         for name in self.state.claimed:
             try:
-                data = self.store.get(places.heartbeat(self.run_id, name))
+                key = places.heartbeat(self.run_id, name)
+                data = self.store.get(key, most=bounds.HEARTBEAT)
                 beats[name] = json.decode(data, type=Heartbeat)
-            except (NotFound, DecodeError):
-                continue  # it is not up yet
+            except (NotFound, TooLarge, DecodeError):
+                continue  # it is not up yet, or what it says is nothing to go by
         self.beats = beats
 
     @property

@@ -79,11 +79,12 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
 
 def _could_not_begin(store: Store, run_id: str, legs: list[int]) -> None:
     """What machines that never came up have left word of, the newest last."""
-    from tradewind.model import places
+    from tradewind.model import bounds, places
 
     for leg in legs[-_WORDS:]:
         with suppress(TradewindError):
-            text = store.get(places.first_log(run_id, leg)).decode("utf-8", "replace")
+            data = store.get(places.first_log(run_id, leg), most=bounds.FIRST_LOG)
+            text = data.decode("utf-8", "replace")
             click.echo(f"\nwhy a machine of leg {leg} could not begin:")
             for line in text.strip().splitlines()[-_LINES:]:
                 click.echo(f"  {line}")

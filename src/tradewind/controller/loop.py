@@ -19,6 +19,7 @@ from tradewind.controller import drive, persist
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
 from tradewind.errors import NotFound, TradewindError
+from tradewind.model import bounds
 from tradewind.policy import careful
 from tradewind.providers.base import Provider
 from tradewind.store.base import Store
@@ -91,7 +92,7 @@ class Loop:
 
     def _my_turn(self) -> bool:
         try:
-            found = _read(self.store.get(LEASE))
+            found = _read(self.store.get(LEASE, most=bounds.RECORD))
         except NotFound:
             found = None
         except TradewindError:
@@ -112,7 +113,7 @@ class Loop:
     def _leave(self) -> None:
         """So that whoever comes next need not wait."""
         with suppress(TradewindError):
-            found = _read(self.store.get(LEASE))
+            found = _read(self.store.get(LEASE, most=bounds.RECORD))
             if found and found.writer == self.controller.writer:
                 self.store.delete(LEASE)
 

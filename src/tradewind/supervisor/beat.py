@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tradewind import journal
 from tradewind.errors import TradewindError
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage
@@ -129,4 +129,4 @@ def choose_resume(me: Me) -> Steps[None]:
     if (yield Create(place, chosen.encode())):
         me.resume = chosen
     else:
-        me.resume = (yield Get(place)).decode()
+        me.resume = (yield Get(place, bounds.POINTER)).decode()

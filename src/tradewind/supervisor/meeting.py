@@ -12,7 +12,7 @@ import socket
 from typing import NamedTuple
 
 from tradewind.errors import BadFile, NotFound
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.store.base import Store
 
 
@@ -35,14 +35,14 @@ def publish(store: Store, run_id: str, leg: int, host: str) -> Address:
     mine = Address(host, free_port())
     if store.create(place, f"{mine.host}:{mine.port}".encode()):
         return mine
-    return _parsed(store.get(place), place)
+    return _parsed(store.get(place, most=bounds.POINTER), place)
 
 
 def find(store: Store, run_id: str, leg: int) -> Address | None:
     """The others' part; None while there is nothing yet."""
     place = places.address(run_id, leg)
     try:
-        return _parsed(store.get(place), place)
+        return _parsed(store.get(place, most=bounds.POINTER), place)
     except NotFound:
         return None
 
