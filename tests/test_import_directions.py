@@ -11,7 +11,17 @@ import pytest
 import tradewind
 
 ROOT = Path(tradewind.__file__).parent
-BASE = {"errors", "units", "clock", "yamltree", "csvfile", "ownfiles", "steps", "traces"}
+BASE = {
+    "errors",
+    "units",
+    "clock",
+    "yamltree",
+    "csvfile",
+    "ownfiles",
+    "plaintext",
+    "steps",
+    "traces",
+}
 
 # room → the rooms it may import from, besides the base and itself.
 MAY = {
@@ -21,6 +31,7 @@ MAY = {
     "yamltree": {"errors"},
     "csvfile": {"errors"},
     "ownfiles": {"errors"},
+    "plaintext": set(),
     "steps": {"errors"},
     "traces": {"errors", "csvfile"},
     "awskeys": {"errors"},
