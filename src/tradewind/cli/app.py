@@ -117,8 +117,10 @@ def run(arguments: Sequence[str]) -> int:
         # A terminal that knows no × shows a question mark, not an error.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    if COMPLETE in os.environ:
+        return _complete()
     with guarded():
-        return _complete() if COMPLETE in os.environ else _run(arguments)
+        return _run(arguments)
 
 
 def _run(arguments: Sequence[str]) -> int:
