@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradewind import journal, store
-from tradewind.errors import BadFile, InvalidValue, SourceFailed
+from tradewind.errors import BadFile, InvalidValue, SourceFailed, TooLarge
+from tradewind.model import bounds
 from tradewind.model.event import CancelAsked, Commit, Event, Progress
 from tradewind.store.local import LocalStore
 from tradewind.store.memory import MemoryStore
@@ -223,6 +224,35 @@ def test_writers_at_once_in_a_folder(tmp_path: Path) -> None:
         mine = [c.events[0] for c in commits if c.writer == name]
         assert mine == [noted(f"{name} {n}") for n in range(25)]
     assert len(commits) == 100
+
+
+def test_a_commit_is_no_larger_than_what_is_read() -> None:
+    where = MemoryStore()
+    with pytest.raises(InvalidValue, match="a commit would have"):
+        put(where, 1, noted("x" * bounds.COMMIT))
+    assert where.list_after("") == []
+    assert put(where, 1, noted("x" * (bounds.COMMIT - 1000)))
+    assert len(journal.read(where, "r1")) == 1
+    where.replace(KEY.format(2), b" " * (bounds.COMMIT + 1))
+    for read in (
+        lambda: journal.read(where, "r1"),
+        lambda: journal.read(where, "r1", 1),
+        lambda: journal.one(where, "r1", 2),
+        lambda: put(where, 2),
+    ):
+        with pytest.raises(TooLarge, match=r"00000002\.json"):
+            read()
+
+
+def test_a_volume_is_no_larger_than_what_is_read() -> None:
+    """A journal of large commits is read one by one."""
+    where = MemoryStore()
+    many = journal.VOLUME
+    for number in range(1, many + 1):
+        assert put(where, number, noted("x" * (bounds.VOLUME // many)))
+    journal.bind(where, "r1", many)
+    assert where.list_after("runs/r1/volumes/") == []
+    assert len(journal.read(where, "r1")) == many
 
 
 def test_reading_takes_time_in_proportion(tmp_path: Path) -> None:

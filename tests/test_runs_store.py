@@ -39,6 +39,22 @@ def test_runs_live_and_closed(store: Store) -> None:
     assert runs_store.live_ids(store) == ["run-b"]
 
 
+def test_folders_that_cannot_be_runs(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path)
+    put(store, "run-a")
+    odd = ["with space", "-option", "\x1b[2J", "a\nb", "ünï", "end-", "x~2", "a" * 201, ".hidden"]
+    for name in odd:
+        (tmp_path / "runs" / name / "logs").mkdir(parents=True)
+        (tmp_path / "runs" / name / "logs" / "x").write_bytes(b"")
+    (tmp_path / "live").mkdir()
+    for name in ("run-a", "with space", "x y~2"):
+        (tmp_path / "live" / name).write_bytes(b"{}")
+    assert runs_store.run_ids(store) == ["run-a"]
+    assert runs_store.live_ids(store) == ["run-a"]
+    assert runs_store.other_folders(store) == sorted(odd)
+    assert unsubmitted(store) == []
+
+
 def test_one_run(store: Store) -> None:
     put(store, "run-a")
     loaded = runs_store.load(store, "run-a")

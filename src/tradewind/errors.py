@@ -5,6 +5,7 @@
     │   └── BadWorkload       2  a workload, file or flags, with everything that is wrong with it
     ├── NotFound              3  no such name, or nothing matches
     ├── BadFile               4  a file of ours or the user's is damaged or malformed
+    │   └── TooLarge          4  it is larger than anything of its kind, and was not read
     ├── NoAccess              5  a file or folder cannot be read or written
     ├── SourceFailed          6  an outside source did not answer, or answered nonsense
     └── MissingExtra          7  an optional part is not installed
@@ -64,6 +65,10 @@ class NotFound(TradewindError, LookupError):
 
 class BadFile(TradewindError):
     exit_code = 4
+
+
+class TooLarge(BadFile):
+    """Who reads what others may write (heartbeats) treats it as absent."""
 
 
 class NoAccess(TradewindError):

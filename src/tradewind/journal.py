@@ -27,10 +27,12 @@ from msgspec import DecodeError, ValidationError, json
 
 from tradewind import steps
 from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.model import bounds
 from tradewind.model.event import FORMAT, Commit, Event
 from tradewind.steps import Steps
 from tradewind.store.base import Store, check_key
 from tradewind.store.steps import Create, Find, Get, GetMany, ListAfter, performer
+from tradewind.units import format_bytes
 
 __all__ = ["FORMAT", "Commit", "append", "bind", "one", "read"]
 
@@ -65,7 +67,7 @@ def one(store: Store, run_id: str, number: int) -> Commit | None:
     """The commit with this number; None where there is none yet."""
     key = _key(run_id, number)
     try:
-        data = store.get(key)
+        data = store.get(key, most=bounds.COMMIT)
     except NotFound:
         return None
     return _decoded(data, number, key)
@@ -81,7 +83,7 @@ def append_steps(run_id: str, commit: Commit) -> Steps[bool]:
     data = encoded(commit)
     if (yield Create(key, data)):
         return True
-    found: bytes = yield Get(key)
+    found: bytes = yield Get(key, bounds.COMMIT)
     return found == data
 
 
@@ -92,7 +94,7 @@ def read_steps(run_id: str, after: int = 0) -> Steps[list[Commit]]:
         # a listing.
         for number in range(after + 1, after + 1 + _ONE_BY_ONE):
             key = _key(run_id, number)
-            data: bytes | None = yield Find(key)
+            data: bytes | None = yield Find(key, bounds.COMMIT)
             if data is None:
                 return bound
             bound.append(_decoded(data, number, key))
@@ -104,7 +106,7 @@ def read_steps(run_id: str, after: int = 0) -> Steps[list[Commit]]:
     if not keys:
         return bound
     numbers = [_number(key, folder) for key in keys]
-    found: list[bytes] = yield GetMany(tuple(keys))
+    found: list[bytes] = yield GetMany(tuple(keys), bounds.COMMIT)
     commits = [
         _decoded(data, number, key) for number, key, data in zip(numbers, keys, found, strict=True)
     ]
@@ -117,8 +119,10 @@ def bind_steps(run_id: str, last: int) -> Steps[None]:
     if last % VOLUME or not last:
         return
     keys = tuple(_key(run_id, number) for number in range(last - VOLUME + 1, last + 1))
-    found: list[bytes] = yield GetMany(keys)
-    yield Create(_volume(run_id, last), b"\n".join(found))
+    found: list[bytes] = yield GetMany(keys, bounds.COMMIT)
+    volume = b"\n".join(found)
+    if len(volume) <= bounds.VOLUME:
+        yield Create(_volume(run_id, last), volume)
 
 
 def _volumes(run_id: str) -> Steps[list[Commit]]:
@@ -128,7 +132,7 @@ def _volumes(run_id: str) -> Steps[list[Commit]]:
     if not keys:
         return []
     whole = [key for n, key in enumerate(keys, 1) if _number(key, folder) == n * VOLUME]
-    found: list[bytes] = yield GetMany(tuple(whole))
+    found: list[bytes] = yield GetMany(tuple(whole), bounds.VOLUME)
     commits: list[Commit] = []
     for key, data in zip(whole, found, strict=True):
         lines = data.split(b"\n")
@@ -148,7 +152,7 @@ def _filled(run_id: str, after: int, commits: list[Commit]) -> Steps[list[Commit
         commit = by_number.get(number)
         if commit is None:
             key = _key(run_id, number)
-            data: bytes | None = yield Find(key)
+            data: bytes | None = yield Find(key, bounds.COMMIT)
             if data is None:
                 raise BadFile(
                     f"{key} is missing in the store, though there are later commits",
@@ -194,7 +198,14 @@ def encoded(commit: Commit) -> bytes:
         raise InvalidValue(f"the time {commit.at} of a commit has no time zone")
     if not commit.events:
         raise InvalidValue("a commit needs at least one event")
-    return _encode(commit)
+    data = _encode(commit)
+    if len(data) > bounds.COMMIT:
+        raise InvalidValue(
+            f"a commit would have {format_bytes(len(data), digits=3)}, and at most"
+            f" {format_bytes(bounds.COMMIT, digits=3)} are ever read",
+            hint="of a new run: a plan with fewer options, and a shorter command and environment",
+        )
+    return data
 
 
 def _bad(key: str, why: str, hint: str | None = None) -> BadFile:

@@ -40,12 +40,18 @@ class Loaded(Struct, frozen=True):
 def run_ids(store: Store) -> list[str]:
     """Of every run that ever was, live and closed, by their names and then by when they were
     submitted. One that is being submitted, or whose folder was emptied, may have no commits."""
-    return store.folders(places.RUNS)
+    return [name for name in store.folders(places.RUNS) if places.is_run_id(name)]
+
+
+def other_folders(store: Store) -> list[str]:
+    """Those that lie among the runs and cannot be any."""
+    return [name for name in store.folders(places.RUNS) if not places.is_run_id(name)]
 
 
 def live_ids(store: Store) -> list[str]:
     names = (places.marked(key)[0] for key in store.list_after(places.LIVE))
-    return list(dict.fromkeys(names))  # a resumed run may have two marks
+    # A resumed run may have two marks.
+    return [name for name in dict.fromkeys(names) if places.is_run_id(name)]
 
 
 def find(ids: Sequence[str], name: str) -> str:

@@ -61,3 +61,17 @@ def test_that_nobody_looks_after_it_is_said(cli: Cli, tmp_path: Path) -> None:
     store.replace(LEASE, b'{"writer":"w","count":1,"pass_s":10.0}')
     for words in (("ps",), ("show", RUN)):
         assert "Nobody looks after" not in cli(*words, "--store", url).out
+
+
+def test_folders_that_are_not_runs_stop_no_listing(cli: Cli, tmp_path: Path) -> None:
+    """Every machine may write below `runs/`."""
+    url = str(tmp_path / "store")
+    store = stores.open(url)
+    journal.append(store, RUN, 1, writer="w", at=AT, events=[submitted()])
+    store.create("runs/with space/logs/x", b"")
+    store.create("runs/-option/logs/x", b"")
+    for words in (("ps", "--all"), ("cost",), ("doctor", "runs")):
+        assert cli(*words, "--store", url).code == 0, words
+    listed = cli("ps", "--all", "--store", url, "--json").json["runs"]
+    assert [each["run"] for each in listed] == [RUN]
+    assert "not a run: -option, with space" in cli("doctor", "runs", "--store", url).out

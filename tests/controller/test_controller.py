@@ -9,7 +9,7 @@ from tests.controller.fakes import World
 from tests.runs.builders import NOW, SPEC, WAY, a_machine, with_tokens
 from tradewind import journal
 from tradewind.errors import BadFile, InvalidValue, SourceFailed
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.model.event import (
     Abandoned,
     CancelAsked,
@@ -391,6 +391,31 @@ def test_a_heartbeat_that_cannot_be_read_is_none() -> None:
     world.store.replace(places.heartbeat("run-1", "m1"), b"{]")
     assert world.whole_pass(controller) == []
     assert world.types()[-1] == "MachinesFound"
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_heartbeat_larger_than_any_is_silence(nodes: int) -> None:
+    """It is not read, the other machines' are, and its own machine is lost like a silent one."""
+    world = World()
+    controller = world.controller()
+    world.submit(controller, spec=replace(SPEC, ways=(replace(WAY, nodes=nodes),)))
+    world.whole_pass(controller)
+    for number in range(nodes):
+        world.beat(f"m{number + 1}")
+    world.whole_pass(controller)
+    assert world.types()[-1] == "LegUp"
+    world.store.replace(places.heartbeat("run-1", "m1"), b" " * (bounds.HEARTBEAT + 1))
+    for _ in range(2):
+        assert world.whole_pass(controller) == []
+    assert world.types()[-1] == "LegUp"
+    world.wait(LOST_S)
+    if nodes > 1:
+        world.beat("m2", beat=2)
+    assert world.whole_pass(controller) == []
+    over = next(event for event in world.events() if isinstance(event, LegOver))
+    assert over.cause == "lost"
+    pulses = controller.memory.runs["run-1"].pulses
+    assert all(len(pulse.data) <= bounds.HEARTBEAT for pulse in pulses.values())
 
 
 # -- what nobody asks for any more -----------------------------------------------------------------

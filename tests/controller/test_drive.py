@@ -15,6 +15,7 @@ from tradewind.model import places
 from tradewind.model.event import LaunchRefused, LegRequested, LegUp, MachinesFound
 from tradewind.model.run import Facts, Heartbeat, Listing, Machine, Request, Spec, Way
 from tradewind.providers.base import Refused
+from tradewind.store.base import MOST_READ
 from tradewind.store.memory import MemoryStore
 
 RUNS = [f"run-{number:03d}" for number in range(200)]
@@ -58,11 +59,11 @@ class Brittle(MemoryStore):
         super().__init__()
         self.errors: dict[str, Exception] = {}
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes:
         for run_id, error in self.errors.items():
             if key.startswith(f"runs/{run_id}/"):
                 raise error
-        return super().get(key)
+        return super().get(key, most=most)
 
 
 def controller(store: MemoryStore, cloud: FakeCloud, runs: Sequence[str] = RUNS) -> Controller:
@@ -174,11 +175,11 @@ def test_an_interruption_begins_no_more_ticks() -> None:
         asked = 0
         patience = 0
 
-        def get(self, key: str) -> bytes:
+        def get(self, key: str, *, most: int = MOST_READ) -> bytes:
             self.asked += 1
             if self.asked == self.patience:
                 raise KeyboardInterrupt
-            return super().get(key)
+            return super().get(key, most=most)
 
     store, cloud = Interrupted(), FakeCloud()
     made = controller(store, cloud)

@@ -12,6 +12,7 @@ from tradewind.controller.loop import LEASE, Loop
 from tradewind.controller.memory import Memory
 from tradewind.errors import SourceFailed
 from tradewind.runs.state import Refusal
+from tradewind.store.base import MOST_READ
 from tradewind.store.memory import MemoryStore
 
 
@@ -128,7 +129,7 @@ def test_a_sign_that_nobody_can_read_is_none(
 
 def test_a_store_that_fails_ends_no_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Failing(MemoryStore):
-        def get(self, key: str) -> bytes:
+        def get(self, key: str, *, most: int = MOST_READ) -> bytes:
             raise SourceFailed("no answer")
 
         def list_after(self, prefix: str, after: str = "") -> list[str]:

@@ -21,6 +21,7 @@ from tests.runs.builders import (
     submitted,
 )
 from tradewind import signing
+from tradewind.model import bounds
 from tradewind.model.event import Commit, LegRequested, MachineUsed
 from tradewind.model.run import Heartbeat, Spec
 from tradewind.model.usage import Usage
@@ -142,7 +143,7 @@ def test_no_bytes_raise(garbage: bytes, at: int) -> None:
         b"[" * 100_000,
         b"9" * 100_000,
         b'{"beat":' + b"9" * 100_000 + b"}",
-        b"\x00" * (beats.MOST_BYTES + 1),
+        b"\x00" * (bounds.HEARTBEAT + 1),
     ],
 )
 def test_the_nastiest_bytes_are_silence(data: bytes) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.store.servers import child_env
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.errors import InvalidValue, NoAccess, NotFound, TooLarge
 from tradewind.store import Store
-from tradewind.store.base import Dated, Pieced
+from tradewind.store.base import MOST_READ, Dated, Pieced
 from tradewind.store.probe import probe
 
 ODD = [
@@ -202,6 +202,42 @@ class Conformance:
         place.store.upload("big/one", source)
         place.store.download("big/one", back)
         assert back.read_bytes() == b""
+
+    def test_no_read_takes_more_than_asked_for(self, place: Place, tmp_path: Path) -> None:
+        store, there = place.store, tmp_path / "there"
+        store.replace("a", b"x" * 1000)
+        store.replace("b", b"y")
+        there.write_bytes(b"old")
+        assert store.get("a", most=1000) == b"x" * 1000
+        assert store.get_many(["a", "b"], most=1000) == [b"x" * 1000, b"y"]
+        for read in (
+            lambda: store.get("a", most=999),
+            lambda: store.get_many(["b", "a"], most=999),
+            lambda: store.get_many(["a"], most=999),
+            lambda: store.download("a", there, most=999),
+        ):
+            with pytest.raises(TooLarge, match=r"a in .* is too large: 1kB"):
+                read()
+        assert there.read_bytes() == b"old"
+        assert [path.name for path in tmp_path.iterdir() if "there" in path.name] == ["there"]
+        store.download("a", there, most=1000)
+        assert there.read_bytes() == b"x" * 1000
+        with pytest.raises(NotFound):
+            store.get("none", most=0)
+        assert not store.create("b", b"")  # what is there is larger than ours, so not ours
+
+    def test_a_read_has_a_bound_where_nobody_names_one(self, place: Place, tmp_path: Path) -> None:
+        with (tmp_path / "huge").open("wb") as stream:
+            stream.truncate(MOST_READ + 1)
+        place.store.upload("huge", tmp_path / "huge")
+        with pytest.raises(TooLarge, match="huge"):
+            place.store.get("huge")
+        with pytest.raises(TooLarge, match="huge"):
+            place.store.get_many(["huge"])
+        if isinstance(place.store, Pieced):
+            assert place.store.size("huge") == MOST_READ + 1
+        place.store.download("huge", tmp_path / "back")
+        assert (tmp_path / "back").stat().st_size == MOST_READ + 1
 
     def test_large_objects_in_pieces(self, place: Place) -> None:
         store = place.store

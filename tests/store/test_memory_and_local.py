@@ -13,7 +13,7 @@ import pytest
 from tests.store.conformance import Conformance, Place
 from tests.store.servers import child_env
 from tradewind import store
-from tradewind.errors import InvalidValue, NoAccess
+from tradewind.errors import InvalidValue, NoAccess, NotFound, TooLarge
 from tradewind.store.base import RESERVED
 from tradewind.store.local import LocalStore
 
@@ -182,3 +182,33 @@ def test_kill_9_leaves_the_old_or_the_new(tmp_path: Path) -> None:
         assert list((folder / RESERVED).iterdir() if (folder / RESERVED).exists() else []) == []
         # And the next writer goes on.
         assert opened.create(f"journal/{len(keys) + 1:020d}", b"")
+
+
+def test_what_is_larger_than_the_memory_is_not_read(tmp_path: Path) -> None:
+    """A file without content, as long as a file can be: it could be neither held nor copied."""
+    opened = store.open(tmp_path / "store")
+    opened.replace("k", b"")
+    with (tmp_path / "store" / "k").open("wb") as stream:
+        stream.truncate(1 << 42)
+    for read in (
+        lambda: opened.get("k"),
+        lambda: opened.get_many(["k"], most=1 << 20),
+        lambda: opened.download("k", tmp_path / "out", most=1 << 30),
+    ):
+        with pytest.raises(TooLarge, match=r"4\.4TB"):
+            read()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pipe_in_the_folder_is_no_object(tmp_path: Path) -> None:
+    """Whoever opened it would wait for its writer for ever."""
+    opened = store.open(tmp_path / "store")
+    opened.replace("k", b"")
+    os.mkfifo(tmp_path / "store" / "pipe")
+    for read in (
+        lambda: opened.get("pipe"),
+        lambda: opened.download("pipe", tmp_path / "out"),
+        lambda: LocalStore(tmp_path / "store").get_range("pipe", 0, 1),
+    ):
+        with pytest.raises(NotFound, match="pipe"):
+            read()

@@ -23,7 +23,7 @@ from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.event import Event, LegRequested, Submitted
 from tradewind.model.run import Heartbeat, Request, Spec, Way
-from tradewind.store.base import Store
+from tradewind.store.base import MOST_READ, Store
 from tradewind.store.local import LocalStore
 from tradewind.supervisor import keeper, notice
 from tradewind.supervisor.folder import MachineFolder
@@ -65,9 +65,9 @@ class TroubledStore(LocalStore):
         if self.fails:
             raise SourceFailed("the store did not answer")
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes:
         self._trouble()
-        return super().get(key)
+        return super().get(key, most=most)
 
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         self._trouble()

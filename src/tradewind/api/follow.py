@@ -15,9 +15,9 @@ from pathlib import Path
 from tradewind import clock, journal
 from tradewind.controller import seed
 from tradewind.controller.loop import Troubles
-from tradewind.errors import BadFile, NotFound, TradewindError
+from tradewind.errors import BadFile, NotFound, TooLarge, TradewindError
 from tradewind.journal import Commit
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
 from tradewind.ownfiles import home
@@ -68,9 +68,10 @@ class Sight:
         beats = {}
         for name in self.state.claimed:
             try:
-                data = self.store.get(places.heartbeat(self.run_id, name))
-            except NotFound:
-                continue  # it is not up yet
+                key = places.heartbeat(self.run_id, name)
+                data = self.store.get(key, most=bounds.HEARTBEAT)
+            except (NotFound, TooLarge):
+                continue  # it is not up yet, or what it says is nothing to go by
             if self._seed is None:
                 self._seed = seed.find(self.store)
             beat = claims.read(self.state, name, data, self._seed)

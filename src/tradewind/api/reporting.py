@@ -17,7 +17,7 @@ from tradewind.api.follow import Sight
 from tradewind.api.wishes import ChaosWish, TraceWish, Wish
 from tradewind.errors import NotFound, TradewindError
 from tradewind.ledger.postings import cost_of
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.model.event import Submitted
 from tradewind.report.assemble import Sources, report
 from tradewind.report.curves import Curves
@@ -95,7 +95,9 @@ def _metrics(store: Store, run_id: str) -> Iterator[tuple[int, list[bytes]]]:
     for start in range(0, len(pieces), _BATCH):
         batch = pieces[start : start + _BATCH]
         for (leg, offset, _), data in zip(
-            batch, store.get_many([key for *_, key in batch]), strict=True
+            batch,
+            store.get_many([key for *_, key in batch], most=bounds.PIECE),
+            strict=True,
         ):
             if held and ends != (leg, offset):
                 yield ends[0], [held]  # the line's end was never sent
@@ -117,7 +119,7 @@ def _stored(store: Store, run_id: str) -> list[Kept]:
         at: datetime | None = None
         size: int | None = None
         with suppress(TradewindError):  # one may go while we look
-            size = _size(store.get(key))
+            size = _size(store.get(key, most=bounds.CHECKPOINT))
             if isinstance(store, Dated):
                 at = datetime.fromtimestamp(store.written_s(key), UTC)
         found.append(Kept(step=int(named[2]), leg=int(named[1]), at=at, bytes=size, there=True))

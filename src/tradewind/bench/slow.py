@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tradewind import clock
-from tradewind.store.base import Store
+from tradewind.store.base import MOST_READ, Store
 
 PAGE = 1000
 _CHANGES = frozenset({"create", "replace", "delete", "upload"})
@@ -36,14 +36,14 @@ class Slow:
         with self._lock:
             return sum(n for (what, _), n in self._requests.items() if what in _CHANGES)
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes:
         self._take("get", key)
-        return self._store.get(key)
+        return self._store.get(key, most=most)
 
-    def get_many(self, keys: Sequence[str]) -> list[bytes]:
+    def get_many(self, keys: Sequence[str], *, most: int = MOST_READ) -> list[bytes]:
         if keys:
             self._take("get", keys[0], len(keys))
-        return self._store.get_many(keys)
+        return self._store.get_many(keys, most=most)
 
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         found = self._store.list_after(prefix, after)
@@ -73,9 +73,9 @@ class Slow:
         self._take("upload", key)
         self._store.upload(key, path)
 
-    def download(self, key: str, path: Path) -> None:
+    def download(self, key: str, path: Path, *, most: int | None = None) -> None:
         self._take("get", key)
-        self._store.download(key, path)
+        self._store.download(key, path, most=most)
 
     def _take(self, what: str, key: str, requests: int = 1, *, in_turn: int = 1) -> None:
         with self._lock:

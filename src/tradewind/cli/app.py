@@ -18,6 +18,7 @@ import click
 
 from tradewind import __version__
 from tradewind.cli.base import Group
+from tradewind.cli.terminal import guarded
 from tradewind.errors import NoAccess, TradewindError
 
 if TYPE_CHECKING:
@@ -118,6 +119,11 @@ def run(arguments: Sequence[str]) -> int:
             stream.reconfigure(errors="replace")
     if COMPLETE in os.environ:
         return _complete()
+    with guarded():
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         result: Any = command.main(
             list(arguments), prog_name="tradewind", standalone_mode=False, color=_colour()

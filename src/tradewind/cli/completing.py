@@ -88,7 +88,7 @@ def _runs(ctx: click.Context) -> list[str]:
     from tradewind.model import places
 
     store = _store(ctx)
-    ids = store.folders(places.RUNS) if store else []
+    ids = filter(places.is_run_id, store.folders(places.RUNS)) if store else []
     return sorted(ids, key=lambda run_id: run_id.rsplit("-", 2)[-2:], reverse=True)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from shlex import quote
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
@@ -65,7 +67,8 @@ class Teller:
 
     def _clear(self) -> None:
         if self._line:
-            _print("\r" + " " * len(self._line) + "\r", nl=False)
+            with _tolerant():
+                render.wipe(len(self._line))
             self._line = ""
 
 
@@ -87,9 +90,15 @@ class Recorder:
 
 
 def _print(text: str, *, nl: bool = True) -> None:
+    with _tolerant():
+        click.echo(text, nl=nl)
+
+
+@contextmanager
+def _tolerant() -> Iterator[None]:
     """A reader who has left is not the same as a disk that is full."""
     try:
-        click.echo(text, nl=nl)
+        yield
     except BrokenPipeError:
         raise
     except OSError:

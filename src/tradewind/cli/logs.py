@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +12,8 @@ import click
 from tradewind import clock
 from tradewind.cli import render
 from tradewind.cli.base import Command
+from tradewind.cli.terminal import unguarded
+from tradewind.plaintext import Colours
 
 if TYPE_CHECKING:
     from tradewind.api.logs import Reader
@@ -34,10 +38,22 @@ _POLL_S = 1.0
 @click.option("--rank", type=click.IntRange(min=0), default=0, show_default=True, help="Machine.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each line.")
+@click.option(
+    "--raw", is_flag=True, help="Byte for byte on a terminal too, whatever it does there."
+)
 def command(
-    run: str, follow: bool, leg: int | None, rank: int, store_url: str | None, as_json: bool
+    run: str,
+    follow: bool,
+    leg: int | None,
+    rank: int,
+    store_url: str | None,
+    as_json: bool,
+    raw: bool,
 ) -> None:
-    """Print the output of a run's job, leg after leg, byte for byte."""
+    """Print the output of a run's job, leg after leg, byte for byte.
+
+    On a terminal, colours and progress bars are shown; other control characters are not sent to it,
+    because they could do more than print."""
     from tradewind import runs_store
     from tradewind import store as stores
     from tradewind.api.follow import Sight
@@ -49,20 +65,45 @@ def command(
     check_leg(sight.run_id, sight.state, leg)
     check_rank(sight.run_id, sight.state, rank)
     reader = Reader(opened, sight.run_id, leg=leg, rank=rank)
-    while True:
-        # Not when it has ended: until its machines are off they may have something to say.
-        over = not follow or sight.state.phase in ("closed", "")
-        (_print_lines if as_json else _print_bytes)(reader, sight.state, over)
-        if over:
-            return
-        clock.sleep(_POLL_S)
-        sight.look()
+    with _shown(raw=raw) as show:
+        while True:
+            # Not when it has ended: until its machines are off they may have something to say.
+            over = not follow or sight.state.phase in ("closed", "")
+            if as_json:
+                _print_lines(reader, sight.state, over)
+            else:
+                show(chunk for _, _, chunk in reader.chunks(sight.state))
+            if over:
+                return
+            clock.sleep(_POLL_S)
+            sight.look()
 
 
-def _print_bytes(reader: Reader, state: RunState, last: bool) -> None:
-    for _, _, data in reader.chunks(state):
-        sys.stdout.buffer.write(data)
-    sys.stdout.flush()
+def _bytes(chunks: Iterable[bytes]) -> None:
+    out = unguarded(sys.stdout)
+    for data in chunks:
+        out.buffer.write(data)
+    out.flush()
+
+
+@contextmanager
+def _shown(*, raw: bool) -> Iterator[Callable[[Iterable[bytes]], None]]:
+    """How chunks of a job's output are printed."""
+    if raw or not sys.stdout.isatty():
+        yield _bytes
+        return
+    out, colours = unguarded(sys.stdout), Colours()
+
+    def show(chunks: Iterable[bytes]) -> None:
+        for data in chunks:
+            out.write(colours.feed(data))
+        out.flush()
+
+    try:
+        yield show
+    finally:
+        out.write(colours.end())
+        out.flush()
 
 
 def _print_lines(reader: Reader, state: RunState, last: bool) -> None:

@@ -21,10 +21,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from tradewind.cli.terminal import unguarded
+from tradewind.plaintext import escaped, one_line, visible
 from tradewind.units import usd
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
 
 _PIPE_WIDTH = 240
@@ -48,13 +51,26 @@ class Column:
 
 def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
+    from rich.segment import Segment
 
     class Plain(Console):
         def on_broken_pipe(self) -> None:
             raise  # it is called while the error is handled; run() knows what to do
 
-    width = None if _told() is None and _stream(stderr).isatty() else columns(stderr=stderr)
-    return Plain(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterator[Segment]:
+            """Text is plain text, whoever wrote it; only rich itself moves the cursor."""
+            for segment in super().render(renderable, options):
+                text, style, control = segment
+                if not control:
+                    style = style.update_link(None) if style and style.link else style
+                    segment = Segment(visible(text), style)
+                yield segment
+
+    stream = _stream(stderr)
+    width = None if _told() is None and stream.isatty() else columns(stderr=stderr)
+    return Plain(file=unguarded(stream), width=width, highlight=False, markup=False, emoji=False)
 
 
 def columns(*, stderr: bool = False) -> int:
@@ -76,6 +92,9 @@ def _stream(stderr: bool) -> TextIO:
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
     """Prints rows of text (or rich Text) under headings, leaving out columns that do not fit."""
+    rows = [
+        [_safe(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows
+    ]
     out = console()
     lines = None if out.is_terminal else plain(columns, rows, out.width)
     if lines is None:
@@ -101,6 +120,13 @@ def plain(
         "  ".join(_padded(str(row[i]), wide, columns[i].right) for i, wide in widths.items())
         for row in every
     )
+
+
+def _safe(cell: Any, column: Column) -> Any:
+    """Measured as it will be shown; one line is one line."""
+    if not isinstance(cell, str) or cell.isprintable():
+        return cell
+    return visible(cell) if column.wrap else one_line(cell)
 
 
 def _simple(cell: Any) -> bool:
@@ -251,13 +277,20 @@ def remark(text: str) -> None:
     click.secho(text, err=True, dim=True)
 
 
+def wipe(length: int) -> None:
+    """So many characters at the beginning of this line, which is then empty."""
+    out = unguarded(sys.stdout)
+    out.write("\r" + " " * length + "\r")
+    out.flush()
+
+
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    click.echo(escaped(json.dumps(value, indent=2, ensure_ascii=False)))
 
 
 def print_line(value: Any) -> None:
     """One of many JSON values, each a line of its own and there at once: for who reads along."""
-    click.echo(json.dumps(value, ensure_ascii=False))
+    click.echo(escaped(json.dumps(value, ensure_ascii=False)))
     sys.stdout.flush()
 
 
@@ -270,7 +303,9 @@ def print_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, list):
-        return "; ".join(map(str, value))
+        return "; ".join(map(_cell, value))
+    if isinstance(value, str):
+        return visible(value)
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from tradewind.model.event import Ended, Event, LegOver, Resumed
+from tradewind.plaintext import one_line
 from tradewind.runs.words import OUTCOMES, outcome_words
 from tradewind.runs.words import event_words as event_words
 from tradewind.units import format_hours, format_money
@@ -44,7 +45,7 @@ def status(
                 left_s = max(spec.work - beat.step, 0.0) / beat.rate
                 parts.append(f"done in {format_hours(left_s / 3600)}")
     parts += [*money, *_until(spec.deadline_s, now, state.outcome), leg.request.way.words]
-    return " · ".join(parts)
+    return one_line(" · ".join(parts))
 
 
 def _until(deadline_s: float | None, now: float, outcome: str) -> list[str]:

@@ -11,6 +11,7 @@ import click
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
+from tradewind.plaintext import one_line, visible
 
 if TYPE_CHECKING:
     from tradewind.api.follow import Sight
@@ -79,14 +80,15 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
 
 def _could_not_begin(store: Store, run_id: str, legs: list[int]) -> None:
     """What machines that never came up have left word of, the newest last."""
-    from tradewind.model import places
+    from tradewind.model import bounds, places
 
     for leg in legs[-_WORDS:]:
         with suppress(TradewindError):
-            text = store.get(places.first_log(run_id, leg)).decode("utf-8", "replace")
+            data = store.get(places.first_log(run_id, leg), most=bounds.FIRST_LOG)
+            text = data.decode("utf-8", "replace")
             click.echo(f"\nwhy a machine of leg {leg} could not begin:")
             for line in text.strip().splitlines()[-_LINES:]:
-                click.echo(f"  {line}")
+                click.echo(f"  {visible(line)}")
 
 
 def _summary(loaded: Loaded, sight: Sight) -> None:
@@ -101,7 +103,7 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
         return
     row = ps.row(loaded, sight.step)
     click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
-    click.echo(f"  command  {state.spec.job.get('command', '')}")
+    click.echo(f"  command  {one_line(state.spec.job.get('command', ''))}")
     of = f" of {state.spec.work:,.0f}" if state.spec.steps else ""
     click.echo(f"  work     {sight.step:,.0f}{of}, saved {state.saved:,.0f}")
     limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"
@@ -125,6 +127,7 @@ def timeline(legs: list[dict[str, Any]]) -> None:
     span = max((end - start).total_seconds(), 1.0)
 
     texts = [f"{leg['where']}: {leg['cause'].replace('_', ' ') or 'goes on'}" for leg in legs]
+    texts = [one_line(text) for text in texts]
     # In a narrow terminal shorter bars, and at last what they are of below them.
     width = render.columns()
     room = width - _LABEL - 2 - max(map(len, texts))

@@ -18,8 +18,8 @@ from contextlib import suppress
 from tradewind import journal, signing
 from tradewind.controller.memory import Memory, RunMemory
 from tradewind.controller.purse import AskMonth
-from tradewind.errors import InvalidValue, SourceFailed, TradewindError
-from tradewind.model import places
+from tradewind.errors import InvalidValue, NotFound, SourceFailed, TooLarge, TradewindError
+from tradewind.model import bounds, places
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
     CancelAsked,
@@ -315,22 +315,23 @@ class Controller:
         if len(claimed) > 1 and all(name in memory.pulses for name in claimed):
             keys = tuple(places.heartbeat(memory.run_id, name) for name in claimed)
             asked = self._watch()
-            found: list[bytes] = yield GetMany(keys)
-            for name, data in zip(claimed, found, strict=True):
-                memory.felt(name, data, asked, self._watch(), self.seed)
-            return
+            with suppress(TooLarge, NotFound):  # one by one tells which
+                found: list[bytes] = yield GetMany(keys, bounds.HEARTBEAT)
+                for name, data in zip(claimed, found, strict=True):
+                    memory.felt(name, data, asked, self._watch(), self.seed)
+                return
         for name in claimed:
             asked = self._watch()
-            one: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
-            if one is not None:  # it has come up
-                memory.felt(name, one, asked, self._watch(), self.seed)
+            one = yield from _beat_of(memory.run_id, name)
+            if one is not None or name in memory.pulses:  # it has come up, if only once
+                memory.felt(name, one or b"", asked, self._watch(), self.seed)
 
     def _last_words(self, memory: RunMemory) -> Steps[list[Event]]:
         """What machines have said of their use of the store that is not recorded yet, heartbeats
         stay when machines are gone, and what lies there of the run, where that has a price."""
         beats = {}
         for name in doubtful(memory.state):
-            data: bytes | None = yield Find(places.heartbeat(memory.run_id, name))
+            data = yield from _beat_of(memory.run_id, name)
             beat = claims.read(memory.state, name, data, self.seed) if data is not None else None
             if beat is not None:
                 beats[name] = beat
@@ -364,6 +365,14 @@ class Controller:
             listed = {name for machines in sight.by_run.values() for name in machines}
             for name in [n for n in self.memory.unclaimed if n not in listed]:
                 del self.memory.unclaimed[name]
+
+
+def _beat_of(run_id: str, machine_id: str) -> Steps[bytes | None]:
+    """None: it has written none yet, or what is there is too large to be one: it is silent."""
+    found: bytes | None = None
+    with suppress(TooLarge):
+        found = yield Find(places.heartbeat(run_id, machine_id), bounds.HEARTBEAT)
+    return found
 
 
 def _news(state: RunState, event: Event) -> bool:

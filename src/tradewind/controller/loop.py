@@ -20,6 +20,7 @@ from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
 from tradewind.decoding import decoder
 from tradewind.errors import NotFound, TradewindError
+from tradewind.model import bounds
 from tradewind.policy import careful
 from tradewind.providers.base import Provider
 from tradewind.store.base import Store
@@ -103,7 +104,7 @@ class Loop:
 
     def _my_turn(self) -> bool:
         try:
-            found = _read(self.store.get(LEASE))
+            found = _read(self.store.get(LEASE, most=bounds.RECORD))
         except NotFound:
             found = None
         except TradewindError:
@@ -124,7 +125,7 @@ class Loop:
     def _leave(self) -> None:
         """So that whoever comes next need not wait."""
         with suppress(TradewindError):
-            found = _read(self.store.get(LEASE))
+            found = _read(self.store.get(LEASE, most=bounds.RECORD))
             if found and found.writer == self.controller.writer:
                 self.store.delete(LEASE)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tradewind import clock
 from tradewind.errors import BadFile, NotFound
+from tradewind.model import bounds
 from tradewind.signing import SEED, SEED_BYTES
 from tradewind.store.base import Store
 
@@ -16,7 +17,7 @@ from tradewind.store.base import Store
 def find(store: Store) -> bytes:
     """Empty where there is none: then no machine of this store signs."""
     try:
-        found = store.get(SEED)
+        found = store.get(SEED, most=bounds.POINTER)
     except NotFound:
         return b""
     if len(found) != SEED_BYTES:

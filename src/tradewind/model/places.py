@@ -18,8 +18,17 @@ kits/<sha256>/kit.tar                            wheels for machines that have o
 
 from __future__ import annotations
 
+import re
+
 LIVE = "live/"
 RUNS = "runs/"
+_RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
+
+
+def is_run_id(name: str) -> bool:
+    """Whether a run can have this id. Machines may write below any folder of `runs/`, so a folder
+    there is not yet a run's."""
+    return _RUN_ID.fullmatch(name) is not None
 
 
 def live(run_id: str, life: int = 1) -> str:

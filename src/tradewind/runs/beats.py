@@ -15,12 +15,10 @@ from __future__ import annotations
 
 from tradewind import signing
 from tradewind.decoding import decoder
+from tradewind.model import bounds
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage
 from tradewind.runs.state import RunState
-
-MOST_BYTES = 256 << 10
-"""Of a heartbeat: the figures of eight ranks are 8 KB."""
 
 decode = decoder(Heartbeat)
 
@@ -30,7 +28,7 @@ def read(
 ) -> Heartbeat | None:
     """What is new since `before`; None where there is nothing, or nothing that can be believed."""
     rented = state.machines.get(machine_id)
-    if rented is None or len(data) > MOST_BYTES:
+    if rented is None or len(data) > bounds.HEARTBEAT:
         return None
     request = state.requests[rented.machine.leg]
     key = signing.key_of(seed, request.launch_id) if request.signed else ""
@@ -53,7 +51,7 @@ def _follows(beat: Heartbeat, before: Heartbeat) -> bool:
     return beat.saved >= before.saved
 
 
-_ONE_REPORT = Usage(writes=1, bytes_in=MOST_BYTES)
+_ONE_REPORT = Usage(writes=1, bytes_in=bounds.HEARTBEAT)
 """Each counts itself; one that failed on its way, and was read nevertheless, is not counted by the
 next."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tradewind.model import event as events
+from tradewind.plaintext import one_line, visible
 
 OUTCOMES = {
     "succeeded": "done",
@@ -21,7 +22,14 @@ def outcome_words(outcome: str) -> str:
 
 
 def event_words(event: events.Event) -> str:
-    """One line; empty for what only bookkeepers want to see."""
+    """One line, and below it the last output of a job; empty for what only bookkeepers want to see.
+    Much of it is what machines and providers said."""
+    words = one_line(_words(event))
+    tail = _indented(event.tail) if isinstance(event, events.LegOver) else ""
+    return f"{words}\n{tail}" if tail else words
+
+
+def _words(event: events.Event) -> str:
     match event:
         case events.Submitted():
             return f"submitted: {event.spec.job.get('command', event.spec.name)}"
@@ -38,10 +46,7 @@ def event_words(event: events.Event) -> str:
         case events.LegDraining():
             return f"leg {event.leg} is to save and stop ({event.cause}): {event.reason}"
         case events.LegOver():
-            tail = f"\n{_indented(event.tail)}" if event.tail else ""
-            return (
-                f"leg {event.leg} is over ({event.cause.replace('_', ' ')}): {event.reason}{tail}"
-            )
+            return f"leg {event.leg} is over ({event.cause.replace('_', ' ')}): {event.reason}"
         case events.Forecast():
             return f"forecast: {event.reason}"
         case events.Warned():
@@ -59,4 +64,4 @@ def event_words(event: events.Event) -> str:
 
 
 def _indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.rstrip().splitlines()[-10:])
+    return "\n".join("    " + visible(line) for line in text.rstrip().splitlines()[-10:])

@@ -10,6 +10,7 @@ from typing import Any
 
 from tradewind.errors import NotFound, SourceFailed
 from tradewind.sim.world import World
+from tradewind.store.base import check_size
 from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace, Weigh
 
 
@@ -29,8 +30,8 @@ class SimStore:
         self._keys: list[str] = []  # sorted
         self._doers: dict[type, Callable[[Any], Any]] = {
             Get: self._get,
-            Find: lambda step: self.objects.get(step.key),
-            GetMany: lambda step: [self._get(Get(key)) for key in step.keys],
+            Find: lambda step: self._get(step) if step.key in self.objects else None,
+            GetMany: lambda step: [self._get(Get(key, step.most)) for key in step.keys],
             ListAfter: self._list_after,
             Weigh: self._weigh,
             Create: self._create,
@@ -47,11 +48,13 @@ class SimStore:
     def perform(self, step: Any) -> Any:
         return self._doers[type(step)](step)
 
-    def _get(self, step: Get) -> bytes:
+    def _get(self, step: Get | Find) -> bytes:
         try:
-            return self.objects[step.key]
+            found = self.objects[step.key]
         except KeyError:
             raise NotFound(f"there is no {step.key}") from None
+        check_size(step.key, "the store", len(found), step.most)
+        return found
 
     def _list_after(self, step: ListAfter) -> list[str]:
         keys, prefix = self._keys, step.prefix

@@ -9,12 +9,15 @@ A store maps keys to bytes. Every call is synchronous, and safe from several thr
 - `replace` and `upload` change an object whole: a reader sees the old or the new one.
 - `get` and `list_after` see everything that was written before they were called.
 - `list_after` gives the keys under a folder in the order of their code points.
+- No read takes more than `most` bytes, into memory or onto the disk: the size is known before the
+  content is read. What is larger is TooLarge; `model/bounds.py` has the bound of each kind.
 
 Keys are parts joined by `/`, the same set on every store (`check_key`). A key is no other key's
 folder: `a` and `a/b` do not go together, because a file system could not hold both.
 
 InvalidValue   the key is not one        NoAccess      credentials, permissions, or a full disk
 NotFound       no such key, or bucket    SourceFailed  network, time-out, throttled: try again later
+TooLarge       larger than `most`
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.errors import InvalidValue, NotFound, TooLarge
+from tradewind.units import format_bytes
 
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 RESERVED = ".tradewind-new"  # the local store's half-written files lie there
 MOST_BYTES = 800  # S3 and GCS stop at 1,024 for the whole key, a prefix in the bucket included
 MOST_PART_BYTES = 200  # file systems stop at 255
+MOST_READ = 64 << 20
+"""Bytes that `get` reads into memory, where the caller has no smaller bound."""
 # What nearly all keys are like, told at once: a journal has many.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+(?:[./][A-Za-z0-9_-]+)*")
 
@@ -41,9 +47,9 @@ class Store(Protocol):
     def url(self) -> str:
         """What `store.open` takes to open it again."""
 
-    def get(self, key: str) -> bytes: ...
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes: ...
 
-    def get_many(self, keys: Sequence[str]) -> list[bytes]:
+    def get_many(self, keys: Sequence[str], *, most: int = MOST_READ) -> list[bytes]:
         """As `get` of each, in order, but as fast as this store can."""
 
     def list_after(self, prefix: str, after: str = "") -> list[str]:
@@ -64,8 +70,9 @@ class Store(Protocol):
     def upload(self, key: str, path: Path) -> None:
         """Replaces the object by a file's content, which is never whole in memory."""
 
-    def download(self, key: str, path: Path) -> None:
-        """Replaces the file by the object, which is never whole in memory."""
+    def download(self, key: str, path: Path, *, most: int | None = None) -> None:
+        """Replaces the file by the object, which is never whole in memory. Without `most` the disk
+        is the limit."""
 
 
 @runtime_checkable
@@ -117,6 +124,15 @@ def check_prefix(prefix: str) -> str:
 
 def no_such(key: str, url: str) -> NotFound:
     return NotFound(f"there is no {key} in {url}")
+
+
+def check_size(key: str, url: str, size: int, most: int | None) -> None:
+    if most is not None and size > most:
+        raise TooLarge(
+            f"{key} in {url} is too large: {format_bytes(size, digits=3)}, and at most"
+            f" {format_bytes(most, digits=3)} are read",
+            hint="Tradewind writes nothing of that size there: find out who did, and delete it",
+        )
 
 
 def _wrong(key: str) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -23,7 +24,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tradewind.errors import InvalidValue, NoAccess
-from tradewind.store.base import RESERVED, check_key, check_prefix, no_such
+from tradewind.store.base import (
+    MOST_READ,
+    RESERVED,
+    check_key,
+    check_prefix,
+    check_size,
+    no_such,
+)
 
 _CHUNK = 1 << 20
 _numbers = count()
@@ -44,11 +52,11 @@ class LocalStore:
         self.url = self._root.as_uri()
         self._sweep()
 
-    def get(self, key: str) -> bytes:
-        return self._read(check_key(key))
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes:
+        return self._read(check_key(key), most)
 
-    def get_many(self, keys: Sequence[str]) -> list[bytes]:
-        return [self._read(check_key(key)) for key in keys]
+    def get_many(self, keys: Sequence[str], *, most: int = MOST_READ) -> list[bytes]:
+        return [self._read(check_key(key), most) for key in keys]
 
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         check_prefix(prefix)
@@ -99,15 +107,15 @@ class LocalStore:
         with _source(path) as source:
             self._put(key, lambda stream: shutil.copyfileobj(source, stream, _CHUNK))
 
-    def download(self, key: str, path: Path) -> None:
-        try:
-            source = (self._root / check_key(key)).open("rb")
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise no_such(key, self.url) from None
-        except OSError as error:
-            raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
-        with source, written_whole(path) as stream:
-            shutil.copyfileobj(source, stream, _CHUNK)
+    def download(self, key: str, path: Path, *, most: int | None = None) -> None:
+        with self._opened(check_key(key)) as (handle, size):
+            check_size(key, self.url, size, most)
+            with written_whole(path) as stream:
+                done = 0
+                while data := os.read(handle, _CHUNK):
+                    done += len(data)
+                    check_size(key, self.url, done, most)
+                    stream.write(data)
 
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
@@ -119,15 +127,12 @@ class LocalStore:
         self._put(key, fill)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        path = self._root / check_key(key)
-        try:
-            with path.open("rb") as stream:
-                stream.seek(start)
-                return stream.read(length)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-            raise no_such(key, self.url) from None
-        except OSError as error:
-            raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
+        with (
+            self._opened(check_key(key)) as (handle, _),
+            os.fdopen(handle, "rb", closefd=False) as stream,
+        ):
+            stream.seek(start)
+            return stream.read(length)
 
     def size(self, key: str) -> int:
         return self._stat(key).st_size
@@ -197,19 +202,31 @@ class LocalStore:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     Path(entry.path).unlink()
 
-    def _read(self, key: str) -> bytes:
+    def _read(self, key: str, most: int) -> bytes:
+        with self._opened(key) as (handle, size):
+            check_size(key, self.url, size, most)
+            data = os.read(handle, size + 1)
+            while len(data) < size:  # one read gives at most 2 GiB
+                more = os.read(handle, size - len(data))
+                if not more:
+                    break
+                data += more
+            check_size(key, self.url, len(data), most)
+            return data
+
+    @contextmanager
+    def _opened(self, key: str) -> Iterator[tuple[int, int]]:
+        """An object to read, and its size."""
         # Plain system calls: a journal is many small files, and open() takes three times as long.
         try:
-            handle = os.open(f"{self._root}/{key}", os.O_RDONLY | os.O_CLOEXEC)
+            # Whoever opens a pipe to read waits for its writer; it has no objects in it.
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+            handle = os.open(f"{self._root}/{key}", flags)
             try:
-                size = os.fstat(handle).st_size
-                data = os.read(handle, size + 1)
-                while len(data) < size:  # one read gives at most 2 GiB
-                    more = os.read(handle, size - len(data))
-                    if not more:
-                        break
-                    data += more
-                return data
+                found = os.fstat(handle)
+                if not stat.S_ISREG(found.st_mode):
+                    raise no_such(key, self.url)
+                yield handle, found.st_size
             finally:
                 os.close(handle)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tradewind.errors import NoAccess
 from tradewind.ownfiles import replace as replace_file
-from tradewind.store.base import check_key, check_prefix, no_such
+from tradewind.store.base import MOST_READ, check_key, check_prefix, check_size, no_such
 
 
 class MemoryStore:
@@ -19,14 +19,13 @@ class MemoryStore:
         self._keys: list[str] = []  # sorted
         self._lock = threading.Lock()
 
-    def get(self, key: str) -> bytes:
-        try:
-            return self._objects[check_key(key)]
-        except KeyError:
-            raise no_such(key, self.url) from None
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes:
+        found = self._found(key)
+        check_size(key, self.url, len(found), most)
+        return found
 
-    def get_many(self, keys: Sequence[str]) -> list[bytes]:
-        return [self.get(key) for key in keys]
+    def get_many(self, keys: Sequence[str], *, most: int = MOST_READ) -> list[bytes]:
+        return [self.get(key, most=most) for key in keys]
 
     def list_after(self, prefix: str, after: str = "") -> list[str]:
         check_prefix(prefix)
@@ -79,8 +78,10 @@ class MemoryStore:
             raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
         self.replace(key, data)
 
-    def download(self, key: str, path: Path) -> None:
-        replace_file(path, self.get(key))
+    def download(self, key: str, path: Path, *, most: int | None = None) -> None:
+        found = self._found(key)
+        check_size(key, self.url, len(found), most)
+        replace_file(path, found)
 
     def upload_parts(
         self, key: str, parts: Iterable[bytes | bytearray | memoryview], size: int
@@ -91,10 +92,16 @@ class MemoryStore:
         self.replace(key, data)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
-        return self.get(key)[start : start + length]
+        return self._found(key)[start : start + length]
 
     def size(self, key: str) -> int:
-        return len(self.get(key))
+        return len(self._found(key))
+
+    def _found(self, key: str) -> bytes:
+        try:
+            return self._objects[check_key(key)]
+        except KeyError:
+            raise no_such(key, self.url) from None
 
     def _put(self, key: str, data: bytes) -> None:
         if key not in self._objects:

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
-from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed
+from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed, TooLarge
 from tradewind.store import meter, regions
-from tradewind.store.base import check_key, check_prefix, no_such
+from tradewind.store.base import MOST_READ, check_key, check_prefix, check_size, no_such
 from tradewind.store.handles import SCHEMES, first_words, handle, is_stranger, who_hint
 from tradewind.store.local import written_whole
 
@@ -74,20 +74,23 @@ class ObjectStore:
         self._sleep = sleep
 
     @regions.followed
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, *, most: int = MOST_READ) -> bytes:
         import obstore
 
         path = self._path(key)
         with self._troubles(key), self.meter.refused(reads=1):
-            found = bytes(obstore.get(self._handle, path).bytes())
+            answer = obstore.get(self._handle, path)
+            size = answer.meta["size"]  # as the answer's head says: no more than that is received
+            found = bytes(answer.bytes()) if size <= most else b""
         self.meter.add(reads=1, bytes_out=len(found))
+        check_size(key, self.url, size, most)
         return found
 
-    def get_many(self, keys: Sequence[str]) -> list[bytes]:
+    def get_many(self, keys: Sequence[str], *, most: int = MOST_READ) -> list[bytes]:
         if len(keys) < 2:
-            return [self.get(key) for key in keys]
+            return [self.get(key, most=most) for key in keys]
         with ThreadPoolExecutor(min(_AT_ONCE, len(keys))) as pool:
-            return list(pool.map(self.get, keys))
+            return list(pool.map(lambda key: self.get(key, most=most), keys))
 
     @regions.followed
     def list_after(self, prefix: str, after: str = "") -> list[str]:
@@ -146,10 +149,10 @@ class ObjectStore:
             except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
                 self.meter.add(writes=1, bytes_in=len(data))
                 try:
-                    there = self.get(key)
+                    ours = self._holds(key, data)
                 except NotFound:
                     continue  # another's is under way, or is gone again
-                return unknown is not None and there == data
+                return unknown is not None and ours
             except exceptions.GenericError as error:
                 if self._is_elsewhere(error, asked):
                     continue
@@ -166,7 +169,7 @@ class ObjectStore:
                 hint="try again",
             )
         try:
-            return self.get(key) == data
+            return self._holds(key, data)
         except NotFound:
             raise self._translated(unknown, key) from None
 
@@ -271,7 +274,7 @@ class ObjectStore:
         return size
 
     @regions.followed
-    def download(self, key: str, path: Path) -> None:
+    def download(self, key: str, path: Path, *, most: int | None = None) -> None:
         import obstore
         from obstore import exceptions
 
@@ -280,6 +283,7 @@ class ObjectStore:
             answer = obstore.get(self._handle, source)
         self.meter.add(reads=1)
         size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
+        check_size(key, self.url, size, most)
         with written_whole(path) as stream, self._troubles(key):
             for attempt in range(_ATTEMPTS):
                 try:
@@ -309,6 +313,12 @@ class ObjectStore:
             written = obstore.head(self._handle, path)["last_modified"].timestamp()
         self.meter.add(reads=1)
         return written
+
+    def _holds(self, key: str, data: bytes) -> bool:
+        try:
+            return self.get(key, most=len(data)) == data
+        except TooLarge:
+            return False
 
     def _path(self, key: str) -> str:
         return self._prefix + check_key(key)

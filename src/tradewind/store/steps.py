@@ -8,21 +8,25 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.errors import NotFound
-from tradewind.store.base import Store, Weighed
+from tradewind.store.base import MOST_READ, Store, Weighed
 
 
 class Get(Struct, frozen=True, gc=False):
     key: str
+    most: int = MOST_READ
 
 
 class Find(Struct, frozen=True, gc=False):
     """As Get, and None where there is no such key."""
 
     key: str
+    most: int = MOST_READ
 
 
 class GetMany(Struct, frozen=True):
     keys: tuple[str, ...]
+    most: int = MOST_READ
+    """Of each."""
 
 
 class ListAfter(Struct, frozen=True, gc=False):
@@ -54,11 +58,11 @@ def performer(store: Store) -> Callable[[Any], Any]:
     """Does one step on this store, at once."""
 
     def get_many(step: GetMany) -> list[bytes]:
-        return store.get_many(step.keys)
+        return store.get_many(step.keys, most=step.most)
 
     def find(step: Find) -> bytes | None:
         try:
-            return store.get(step.key)
+            return store.get(step.key, most=step.most)
         except NotFound:
             return None
 
@@ -67,7 +71,7 @@ def performer(store: Store) -> Callable[[Any], Any]:
 
     doers: dict[type, Callable[[Any], Any]] = {
         Weigh: weigh,
-        Get: lambda step: store.get(step.key),
+        Get: lambda step: store.get(step.key, most=step.most),
         Find: find,
         GetMany: get_many,
         ListAfter: lambda step: store.list_after(step.prefix, step.after),

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from tradewind import journal, signing
 from tradewind.decoding import decoder
-from tradewind.errors import TradewindError
-from tradewind.model import places
+from tradewind.errors import TooLarge, TradewindError
+from tradewind.model import bounds, places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.plausible import MOST_WORDS
 from tradewind.model.run import Heartbeat
@@ -135,7 +135,7 @@ def _counting_itself(beat: Heartbeat, usage: Usage, me: Me) -> bytes:
 def choose_resume(me: Me) -> Steps[None]:
     """`me.resume` stays None until it is known: ranks other than 0 wait for that one's word."""
     place = places.resume(me.run_id, me.leg)
-    me.resume = _pointer((yield Find(place)), me)
+    me.resume = yield from _pointer(place, me)
     if me.resume is not None or me.rank:
         return
     folder = places.checkpoints(me.run_id)
@@ -143,7 +143,7 @@ def choose_resume(me: Me) -> Steps[None]:
     chosen = max((key for key in keys if _is_earlier(key, me)), default="")
     data = signing.signed(chosen.encode(), me.key, signing.RESUME)
     if not (yield Create(place, data)):
-        found = _pointer((yield Find(place)), me)
+        found = yield from _pointer(place, me)
         if found is not None:
             me.resume = found  # an earlier try of ours, whose answer was lost
             return
@@ -151,8 +151,11 @@ def choose_resume(me: Me) -> Steps[None]:
     me.resume = chosen
 
 
-def _pointer(data: bytes | None, me: Me) -> str | None:
+def _pointer(place: str, me: Me) -> Steps[str | None]:
     """None: nobody of this leg has written it, or it does not lead to a checkpoint of this run."""
+    data: bytes | None = None
+    with suppress(TooLarge):
+        data = yield Find(place, bounds.POINTER)
     said = signing.opened(data, me.key, signing.RESUME) if data is not None else None
     if said is None:
         return None

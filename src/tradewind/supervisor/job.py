@@ -26,7 +26,7 @@ from msgspec import Struct, json
 import tradewind
 from tradewind import clock, journal
 from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.model.boot import Boot, sha256_of
 from tradewind.model.event import LegRequested, Submitted
 from tradewind.model.figures import Figures
@@ -314,7 +314,7 @@ class Work:
         if not key:
             work.mkdir(parents=True, exist_ok=True)
             return
-        self._store.download(key, self._folder.bundle)
+        self._store.download(key, self._folder.bundle, most=bounds.BUNDLE)
         _check(self._folder.bundle, sha256)
         unpack(self._folder.bundle, work)
 

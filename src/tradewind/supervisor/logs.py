@@ -22,11 +22,11 @@ from pathlib import Path
 
 from tradewind import clock
 from tradewind.errors import TradewindError
-from tradewind.model import places
+from tradewind.model import bounds, places
 from tradewind.store.base import Store
 from tradewind.supervisor import disk
 
-PIECE = 1 << 20
+PIECE = bounds.PIECE
 WAIT_S = 3.0
 """What is less than a piece is sent after so long."""
 _RETRY_S = 5.0
@@ -160,7 +160,7 @@ class Shipper:
         key = places.piece(self._folder, sent)
         if not self._store.create(key, data):
             # Ours, from before an answer was lost or we were: as long as it was then.
-            data = self._store.get(key)
+            data = self._store.get(key, most=PIECE)
         self._set(sent + len(data))
         return len(data) == PIECE
 
@@ -190,7 +190,7 @@ class Shippers:
 def shipped(store: Store, folder: str) -> int:
     """How many bytes of a machine's output are in the store."""
     keys = _pieces(store, folder)
-    return _offset(keys[-1]) + len(store.get(keys[-1])) if keys else 0
+    return _offset(keys[-1]) + len(store.get(keys[-1], most=PIECE)) if keys else 0
 
 
 def read_logs(
@@ -211,7 +211,7 @@ def read_pieces(store: Store, folder: str, after: int = 0, *, most: int = 16 * P
         offset = _offset(key)
         if offset > at or at - after >= most:
             break  # a gap: an earlier piece is still to be seen
-        data = store.get(key)
+        data = store.get(key, most=PIECE)
         held.append(data[at - offset :])
         at = max(at, offset + len(data))
     return b"".join(held)

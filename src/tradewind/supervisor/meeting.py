@@ -13,8 +13,8 @@ import socket
 from typing import NamedTuple
 
 from tradewind import signing
-from tradewind.errors import NotFound
-from tradewind.model import places
+from tradewind.errors import NotFound, TooLarge
+from tradewind.model import bounds, places
 from tradewind.store.base import Store
 
 
@@ -48,8 +48,8 @@ def publish(store: Store, run_id: str, leg: int, host: str, key: str) -> Address
 def find(store: Store, run_id: str, leg: int, key: str) -> Address | None:
     """The others' part; None while rank 0 has published nothing yet."""
     try:
-        data = store.get(places.address(run_id, leg))
-    except NotFound:
+        data = store.get(places.address(run_id, leg), most=bounds.POINTER)
+    except (NotFound, TooLarge):
         return None
     said = signing.opened(data, key, signing.ADDRESS)
     return _parsed(said) if said is not None else None

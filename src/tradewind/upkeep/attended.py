@@ -11,7 +11,8 @@ from msgspec import DecodeError, json
 from tradewind import clock
 from tradewind.controller import persist
 from tradewind.controller.loop import LEASE
-from tradewind.errors import NotFound, TradewindError
+from tradewind.errors import NotFound, TooLarge, TradewindError
+from tradewind.model import bounds
 from tradewind.ownfiles import home
 from tradewind.store.base import Dated, Store
 
@@ -48,11 +49,11 @@ def _lease_age(store: Store) -> float | None:
         return None
     key = f"probe/{clock.new_id('lease')}"
     try:
-        json.decode(store.get(LEASE))
+        json.decode(store.get(LEASE, most=bounds.RECORD))
         written = store.written_s(LEASE)
         store.replace(key, b"now")
         return max(store.written_s(key) - written, 0.0)
-    except (NotFound, DecodeError):
+    except (NotFound, TooLarge, DecodeError):
         return None
     finally:
         store.delete(key)

@@ -9,6 +9,7 @@ from pathlib import Path
 from tradewind import store as stores
 from tradewind.errors import TradewindError
 from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
+from tradewind.plaintext import one_line
 from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Store
 from tradewind.units import format_names
@@ -143,6 +144,15 @@ def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
             what=f"{name} cannot be read",
             why=error.message,
             todo=error.hint or "",
+        )
+    others = [one_line(name) for name in runs_store.other_folders(store)]
+    if others:
+        yield Finding(
+            about="runs",
+            level=WARNING,
+            what=f"below runs/ in the store, but not a run: {format_names(others)}",
+            why="Tradewind makes no such folder, and passes over it; a machine or a person did",
+            todo="look into it, and delete it",
         )
     yield _attended(store, sight)
 

@@ -6,6 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from tradewind.plaintext import one_line
 from tradewind.units import format_bytes, format_count, format_duration, format_money
 from tradewind.units import format_hours as span
 
@@ -32,8 +33,7 @@ LIMITS = {
 
 def clean(text: str, longest: int = LONGEST) -> str:
     """On one line, of a sane length, without what HTML has no way to write."""
-    text = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "�", text)
-    text = " ".join(text.split())
+    text = one_line(text)
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tradewind.errors import BadFile, NotFound
+from tradewind.model import bounds
 from tradewind.torch.checkpoint import files
 from tradewind.torch.checkpoint.manifest import Manifest, decode
 from tradewind.torch.checkpoint.place import Place
@@ -47,7 +48,7 @@ class Found:
 
 def open_key(place: Place, key: str) -> Found:
     """Raises BadFile, NotFound, or InvalidValue if it is too new for us."""
-    manifest = decode(place.store.get(key), key)
+    manifest = decode(place.store.get(key, most=bounds.CHECKPOINT), key)
     return Found(key, manifest, place.folder(manifest.name))
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, NotFound, TradewindError
+from tradewind.model import bounds
 from tradewind.torch.data import choice, measuring, words
 from tradewind.torch.data.choice import Choice
 from tradewind.torch.data.machine import Machine, machine
@@ -159,7 +160,7 @@ class _Memory:
 
     def _read(self) -> dict[str, Any]:
         try:
-            said = json.loads(self._store.get(self._name))
+            said = json.loads(self._store.get(self._name, most=bounds.RECORD))
             return said if isinstance(said, dict) else {}
         except (NotFound, ValueError):
             return {}

@@ -24,6 +24,8 @@ from typing import Any
 METADATA = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254")
 PAUSES_S = (1, 2, 4, 8, 16, 30)
 """The network comes up while we are running."""
+MOST = 1 << 28
+"""Bytes of an answer. A longer kit is cut there, and then is not what its hash says."""
 REFUSALS = 3
 """S3 says no to a link for a moment where a role or a bucket is new; after so many it means it."""
 
@@ -46,7 +48,7 @@ def fetch(address: str, method: str = "GET", timeout: float = 10, **headers: str
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     asked = urllib.request.Request(address, method=method, headers=named)
     with urllib.request.urlopen(asked, timeout=timeout) as answer:
-        found: bytes = answer.read()
+        found: bytes = answer.read(MOST)
     return found
 
 
