@@ -9,7 +9,7 @@ through here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from msgspec import json
 
@@ -20,11 +20,15 @@ UNREADABLE = (ValueError, RecursionError, OverflowError)
 themselves are ValueErrors."""
 
 
-def decoder(kind: type[T]) -> Callable[[bytes], T | None]:
-    """Reads this kind of value; None where the bytes are not one."""
+@overload
+def decoder(kind: type[T]) -> Callable[[bytes], T | None]: ...
+@overload
+def decoder(kind: Any) -> Callable[[bytes], Any]: ...
+def decoder(kind: Any) -> Callable[[bytes], Any]:
+    """Reads this kind of value, or one of several; None where the bytes are not one."""
     decode = json.Decoder(kind).decode
 
-    def read(data: bytes) -> T | None:
+    def read(data: bytes) -> Any:
         try:
             return decode(data)
         except UNREADABLE:

@@ -31,6 +31,16 @@ class TradewindError(Exception):
         return f"{self.message}\nhint: {self.hint}" if self.hint else self.message
 
 
+def bug(what: str, error: Exception) -> TradewindError:
+    """What nobody has thought of, met with one of many things: the others shall not suffer."""
+    trouble = TradewindError(
+        f"this is a bug in Tradewind, met with {what}: {type(error).__name__}: {error}",
+        hint="please report it; other runs go on",
+    )
+    trouble.__cause__ = error
+    return trouble
+
+
 class InvalidValue(TradewindError, ValueError):
     exit_code = 2
 

@@ -23,9 +23,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from msgspec import DecodeError, ValidationError, json
+from msgspec import ValidationError, json
 
 from tradewind import steps
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.model import bounds
 from tradewind.model.event import FORMAT, Commit, Event
@@ -217,7 +218,7 @@ def _decoded(data: bytes, number: int, key: str) -> Commit:
         commit = _decode(data)
     except ValidationError as error:
         raise _explained(data, key, str(error)) from None
-    except (DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise _bad(key, f"it is damaged ({error})", _cure(key)) from None
     if commit.format != FORMAT:
         raise _explained(data, key, f"its format is {commit.format}")
@@ -239,7 +240,7 @@ def _explained(data: bytes, key: str, why: str) -> BadFile:
     upgrade = "a newer Tradewind has written it, or it is damaged: upgrade this one, or restore it"
     try:
         document = json.decode(data)
-    except (DecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         return _bad(key, f"it is damaged ({error})", _cure(key))
     found = document.get("format") if isinstance(document, dict) else None
     if type(found) is int and found > FORMAT:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from msgspec import Struct
 
 from tradewind import journal
-from tradewind.errors import NotFound, TradewindError
+from tradewind.errors import NotFound, TradewindError, bug
 from tradewind.journal import Commit
 from tradewind.model import places
 from tradewind.model.event import Event
@@ -111,6 +111,8 @@ def load_all(
             return load(store, run_id)
         except TradewindError as error:
             return error
+        except Exception as error:
+            return bug(run_id, error)
 
     loaded: list[Loaded] = []
     troubles: list[tuple[str, TradewindError]] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tradewind.ownfiles import home
 
 if TYPE_CHECKING:
+    from tradewind.controller.controller import Controller
     from tradewind.controller.loop import Loop
     from tradewind.model.run import Facts
     from tradewind.providers.base import Provider
@@ -49,6 +50,17 @@ def facts(provider: str) -> Facts:
     from tradewind.providers.local.provider import FACTS
 
     return FACTS if provider == "local" else Facts()
+
+
+def clerk() -> Controller:
+    """One that writes orders into journals, and neither looks after runs nor remembers anything:
+    nothing that is wrong with another run, a cloud or this computer's memory keeps it from that."""
+    from tradewind import clock
+    from tradewind.controller.controller import Controller
+
+    return Controller(
+        clock.new_id("ctl"), (), clock=lambda: clock.now().timestamp(), watch=clock.epoch
+    )
 
 
 def loop(store: Store) -> Loop:

@@ -13,7 +13,7 @@ def stop(store: Store, run_id: str, reason: str = "its user asked for it") -> bo
     from tradewind.api import fleet
     from tradewind.controller.drive import performer
 
-    return steps.run(fleet.loop(store).controller.cancel(run_id, reason), performer(store, {}))
+    return steps.run(fleet.clerk().cancel(run_id, reason), performer(store, {}))
 
 
 def resume(
@@ -25,8 +25,9 @@ def resume(
     from tradewind.controller.drive import performer
 
     until = None if within_s is None else clock.now().timestamp() + within_s
-    controller = fleet.loop(store).controller
-    resuming = controller.resume(run_id, "its user asked for it", budget=budget, deadline_s=until)
+    resuming = fleet.clerk().resume(
+        run_id, "its user asked for it", budget=budget, deadline_s=until
+    )
     if steps.run(resuming, performer(store, {})):
         return
     state = runs_store.load(store, run_id).state

@@ -52,5 +52,9 @@ def may_use(run_id: str, provider: str) -> bool:
     return provider != "local" or job_sha256(run_id) is not None
 
 
+def folder() -> Path:
+    return home() / "local" / "runs"
+
+
 def _place(run_id: str) -> Path:
-    return home() / "local" / "runs" / f"{run_id}.json"
+    return folder() / f"{run_id}.json"

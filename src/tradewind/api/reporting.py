@@ -9,13 +9,14 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from msgspec import DecodeError, json
+from msgspec import json
 
 from tradewind import clock
 from tradewind.api import wishes
 from tradewind.api.follow import Sight
 from tradewind.api.wishes import ChaosWish, TraceWish, Wish
-from tradewind.errors import NotFound, TradewindError
+from tradewind.decoding import UNREADABLE
+from tradewind.errors import NotFound, TooLarge, TradewindError
 from tradewind.ledger.postings import cost_of
 from tradewind.model import bounds, places
 from tradewind.model.event import Submitted
@@ -74,9 +75,10 @@ def report_of(sight: Sight) -> Report:
 
 def rehearsed(store: Store, run_id: str) -> Wish | None:
     """How its machines are interrupted, as the store has it, or else this computer."""
-    with suppress(NotFound, DecodeError):
-        return wishes.decoded(store.get(places.rehearsal(run_id)))
-    return wishes.wish_of(run_id)
+    kept: Wish | None = None
+    with suppress(NotFound, TooLarge):
+        kept = wishes.decoded(store.get(places.rehearsal(run_id), most=bounds.RECORD))
+    return kept or wishes.wish_of(run_id)
 
 
 def _has(events: Sequence[object], kind: type) -> bool:
@@ -131,7 +133,7 @@ def _size(manifest: bytes) -> int | None:
     try:
         files = json.decode(manifest)["files"].values()
         return sum(int(file["bytes"]) for file in files)
-    except (DecodeError, ValueError, TypeError, KeyError, AttributeError):
+    except (*UNREADABLE, TypeError, KeyError, AttributeError):
         return None
 
 

@@ -203,8 +203,7 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     if wish is not None:
         wishes.keep(run_id, wish)
         store.replace(places.rehearsal(run_id), json.encode(wish))
-    controller = fleet.loop(store).controller
-    if not steps.run(controller.submit(run_id, spec), performer(store, {})):
+    if not steps.run(fleet.clerk().submit(run_id, spec), performer(store, {})):
         wishes.drop(run_id)
         owned.drop(run_id)
         raise InvalidValue(

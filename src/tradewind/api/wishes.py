@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 
 from tradewind import clock
+from tradewind.decoding import decoder
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.ownfiles import home, replace
 from tradewind.providers.local.trace import Trace
@@ -65,7 +66,7 @@ class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
 
 
 Wish = ChaosWish | TraceWish
-_decode: Any = json.Decoder(Wish).decode
+_decode: Any = decoder(Wish)
 
 
 class PerRun:
@@ -94,12 +95,13 @@ def folder() -> Path:
 def wish_of(run_id: str) -> Wish | None:
     try:
         return decoded(_place(run_id).read_bytes())
-    except (OSError, DecodeError):
+    except OSError:
         return None
 
 
-def decoded(data: bytes) -> Wish:
-    wish: Wish = _decode(data)
+def decoded(data: bytes) -> Wish | None:
+    """None: it cannot be read."""
+    wish: Wish | None = _decode(data)
     return wish
 
 

@@ -9,7 +9,7 @@ import click
 
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.errors import TradewindError
+from tradewind.errors import TradewindError, bug
 from tradewind.runs.words import OUTCOMES
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
     ids = runs_store.run_ids(opened) if every else runs_store.live_ids(opened)
     with render.busy("reading journals"):
         loaded, troubles = runs_store.load_all(opened, ids)
-        rows = felt(opened, [each for each in loaded if each.state.spec])
+        rows, more = felt(opened, [each for each in loaded if each.state.spec])
+    troubles += more
     if as_json:
         told = {name: error.message for name, error in troubles}
         render.print_json({"store": opened.url, "runs": rows, "troubles": told})
@@ -77,22 +78,31 @@ def say_if_alone(store: Store, loaded: list[Loaded]) -> None:
         )
 
 
-def felt(store: Store, loaded: list[Loaded]) -> list[dict[str, Any]]:
-    """A row for each, with how far its machines say that it is: that is recorded but rarely."""
+Row = dict[str, Any]
+
+
+def felt(store: Store, loaded: list[Loaded]) -> tuple[list[Row], list[tuple[str, TradewindError]]]:
+    """A row for each, with how far its machines say that it is: that is recorded but rarely. And
+    what went wrong with which."""
     from concurrent.futures import ThreadPoolExecutor
 
     from tradewind.api.follow import Sight
 
-    def one(each: Loaded) -> dict[str, Any]:
+    def one(each: Loaded) -> Row | TradewindError:
         sight = Sight.of(store, each.run_id, each.state, each.commits)
-        with suppress(TradewindError):  # then what was recorded must do
-            sight.feel()
-        return row(each, sight.step)
+        try:
+            with suppress(TradewindError):  # then what was recorded must do
+                sight.feel()
+            return row(each, sight.step)
+        except Exception as error:
+            return bug(each.run_id, error)
 
     if not loaded:
-        return []
+        return [], []
     with ThreadPoolExecutor(min(_WORKERS, len(loaded))) as pool:
-        return list(pool.map(one, loaded))
+        found = list(zip(loaded, pool.map(one, loaded), strict=True))
+    rows = [each for _, each in found if not isinstance(each, TradewindError)]
+    return rows, [(of.run_id, each) for of, each in found if isinstance(each, TradewindError)]
 
 
 def row(loaded: Loaded, step: float) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.errors import NotFound, TradewindError
+from tradewind.errors import BadFile, NotFound, TradewindError, bug
 
 if TYPE_CHECKING:
     from tradewind.cli.topview import View
@@ -121,8 +121,19 @@ def _of_runs(run: str | None, store_url: str | None) -> Look:
             sight.feel()
         return View.of(sight)
 
+    def contained(run_id: str) -> View:
+        """What is wrong with one run shall not hide the others."""
+        try:
+            return view(run_id)
+        except BadFile as error:
+            return View(run_id, figures=[], status=error.message, over=True)
+        except TradewindError:
+            raise
+        except Exception as error:
+            return View(run_id, figures=[], status=bug(run_id, error).message, over=True)
+
     def look() -> list[View]:
-        return [view(each) for each in ([named] if named else runs_store.live_ids(opened))]
+        return [view(named)] if named else [contained(e) for e in runs_store.live_ids(opened)]
 
     return look
 

@@ -19,7 +19,7 @@ from typing import Any
 from tradewind import steps
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import AskMonth, Purse
-from tradewind.errors import TradewindError
+from tradewind.errors import TradewindError, bug
 from tradewind.providers.base import LaunchMachines, ListMachines, Provider, TerminateMachines
 from tradewind.store import steps as store_steps
 from tradewind.store.base import Store
@@ -81,7 +81,7 @@ def whole_pass(
             except TradewindError as error:
                 troubles[run_id] = error
             except Exception as error:
-                troubles[run_id] = _bug(run_id, error)
+                troubles[run_id] = bug(run_id, error)
             finally:
                 done()
 
@@ -95,12 +95,3 @@ def whole_pass(
                 left.clear()  # interrupted: the ticks that have begun end, and no other begins
     found = [(run_id, troubles[run_id]) for run_id in sight.runs if run_id in troubles]
     return sight.troubles + found
-
-
-def _bug(run_id: str, error: Exception) -> TradewindError:
-    trouble = TradewindError(
-        f"this is a bug in Tradewind, met with {run_id}: {type(error).__name__}: {error}",
-        hint="please report it; other runs go on",
-    )
-    trouble.__cause__ = error
-    return trouble

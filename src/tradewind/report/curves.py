@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
 
-from msgspec import DecodeError
 from msgspec.json import decode
 
+from tradewind.decoding import UNREADABLE
 from tradewind.report.figures import Bucket, Curve, Kept, Point
 
 MOST = 1000
@@ -174,10 +174,10 @@ def _rank(name: str) -> int:
 def _decoded(line: bytes) -> dict[str, Any] | None:
     try:
         row = decode(line)
-    except (DecodeError, RecursionError):
+    except UNREADABLE:
         try:
             row = json.loads(line)  # which knows NaN and Infinity, as Python writes them
-        except (ValueError, RecursionError):
+        except UNREADABLE:
             return None
     return row if isinstance(row, dict) else None
 

@@ -20,10 +20,11 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct, json
 from msgspec.structs import replace as replace_fields
 
 from tradewind import clock
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, NoAccess
 from tradewind.model.boot import Boot
 from tradewind.ownfiles import replace
@@ -117,7 +118,7 @@ class MachineFolder:
             return json.decode((self.path / "state.json").read_bytes(), type=State)
         except FileNotFoundError:
             return State()
-        except (DecodeError, ValidationError):
+        except UNREADABLE:
             return State()  # it is replaced whole: a disk has lost it, and we begin again
 
     def keep(self, state: State) -> None:
@@ -131,7 +132,7 @@ class MachineFolder:
         boot_id = ""
         with suppress(OSError):
             boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        with suppress(OSError, DecodeError, ValidationError):
+        with suppress(OSError, *UNREADABLE):
             up = json.decode(path.read_bytes(), type=_Up)
             return up.since_s if up.boot_id == boot_id else now_s - max(wall_s - up.at_s, 0.0)
         replace(path, json.encode(_Up(boot_id, now_s, wall_s)))
@@ -143,5 +144,5 @@ def read_boot(path: Path) -> Boot:
         return json.decode(path.read_bytes(), type=Boot)
     except OSError as error:
         raise NoAccess(f"{path} cannot be read: {error.strerror}") from None
-    except (DecodeError, ValidationError) as error:
+    except UNREADABLE as error:
         raise BadFile(f"{path} is not what a machine is given at its launch: {error}") from None

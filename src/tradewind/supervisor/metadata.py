@@ -14,9 +14,10 @@ from contextlib import suppress
 from datetime import datetime
 from urllib.error import HTTPError
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct
 
 from tradewind import clock
+from tradewind.decoding import UNREADABLE, decoder
 
 EACH_S = 4.0
 _TIMEOUT_S = 2.0
@@ -27,6 +28,9 @@ _REFUSED = 401
 class _Action(Struct):
     time: datetime
     action: str = ""
+
+
+_decode = decoder(_Action)
 
 
 class Ec2:
@@ -51,7 +55,7 @@ class Ec2:
     def _ask_on(self) -> None:
         while True:
             # It hiccups, or there is none: then nobody takes the machine either.
-            with suppress(OSError, DecodeError, ValidationError, ValueError):
+            with suppress(OSError, *UNREADABLE):
                 self._ask()
             if self._over.wait(self._each_s):
                 return
@@ -59,8 +63,8 @@ class Ec2:
     def _ask(self) -> None:
         said = self._get("meta-data/spot/instance-action")
         if said:
-            action = json.decode(said, type=_Action)
-            if action.action != "hibernate":
+            action = _decode(said)
+            if action is not None and action.action != "hibernate":
                 self._taken_at_s = action.time.timestamp()
         if not self.at_risk and self._get("meta-data/events/recommendations/rebalance"):
             self.at_risk = True

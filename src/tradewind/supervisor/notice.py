@@ -13,9 +13,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct, json
 
 from tradewind import clock
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import InvalidValue
 
 
@@ -69,6 +70,6 @@ def _left_s(text: str) -> float:
         pass
     try:
         at_s = json.decode(text, type=_Taken).taken_at_s
-    except (DecodeError, ValidationError):
+    except UNREADABLE:
         return 0.0
     return max(at_s - clock.now().timestamp(), 0.1)

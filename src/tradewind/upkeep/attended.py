@@ -6,11 +6,12 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime
 
-from msgspec import DecodeError, json
+from msgspec import json
 
 from tradewind import clock
 from tradewind.controller import persist
 from tradewind.controller.loop import LEASE
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import NotFound, TooLarge, TradewindError
 from tradewind.model import bounds
 from tradewind.ownfiles import home
@@ -53,7 +54,7 @@ def _lease_age(store: Store) -> float | None:
         written = store.written_s(LEASE)
         store.replace(key, b"now")
         return max(store.written_s(key) - written, 0.0)
-    except (NotFound, TooLarge, DecodeError):
+    except (NotFound, TooLarge, *UNREADABLE):
         return None
     finally:
         store.delete(key)

@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tradewind import clock, journal, runs_store, steps
-from tradewind.api import follow, wishes
+from tradewind.api import follow, owned, wishes
 from tradewind.controller.controller import Controller
 from tradewind.errors import BadFile, TradewindError
 from tradewind.journal import Commit
@@ -36,7 +36,7 @@ _PROBES = "probe/"
 
 class Item(Struct, frozen=True):
     kind: str
-    """machine, submission, trial, token, folder, process, wish, log"""
+    """machine, submission, trial, token, folder, process, wish, mark, log"""
     name: str
     words: str
     act: Callable[[], bool]
@@ -97,7 +97,8 @@ def _account(store: Store, controller: Controller, perform: Callable[[object], o
     sight = steps.run(controller.look(), perform)
     for run_id in sight.runs:
         if run_id not in sight.marked:
-            steps.run(controller.tick(run_id, sight), perform)
+            with suppress(Exception):  # said by `tick`; what else there is to end is ended
+                steps.run(controller.tick(run_id, sight), perform)
     return True
 
 
@@ -203,10 +204,14 @@ def _of_provider(provider: Upkeep, over: _Over) -> Iterator[Item]:
 
 
 def _own_files(over: _Over) -> Iterator[Item]:
-    """How a run's machines were to be interrupted, and what its watcher in the background said."""
+    """What this computer has written down of runs: how their machines were to be interrupted, that
+    they were submitted here, and what their watchers in the background said."""
     for path in sorted(wishes.folder().glob("*.json")):
         if over.for_good(path.stem):
             yield Item("wish", path.stem, "how its machines were taken", partial(_unlink, path))
+    for path in sorted(owned.folder().glob("*.json")):
+        if over.for_good(path.stem):
+            yield Item("mark", path.stem, "that it was submitted here", partial(_unlink, path))
     for path in sorted(follow.log_of("x").parent.glob("*.log")):
         if over.for_good(path.stem):
             yield Item("log", path.stem, "what its watcher said", partial(_unlink, path))

@@ -10,8 +10,9 @@ import hashlib
 import re
 from collections.abc import Callable
 
-from msgspec import DecodeError, Struct, ValidationError, json
+from msgspec import Struct, json
 
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, NotFound
 
 KEY = "providers/aws.json"
@@ -58,7 +59,7 @@ def read(get: Callable[[str], bytes]) -> Footprint | None:
 def decoded(data: bytes) -> Footprint:
     try:
         return json.decode(data, type=Footprint)
-    except (DecodeError, ValidationError) as error:
+    except UNREADABLE as error:
         raise BadFile(
             f"{KEY} in the store cannot be read: {error}", hint="tradewind aws setup writes it anew"
         ) from None

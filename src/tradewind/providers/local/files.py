@@ -31,6 +31,7 @@ import msgspec
 from msgspec import Struct
 
 from tradewind import ownfiles
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, InvalidValue, NoAccess
 from tradewind.model.boot import Boot
 from tradewind.model.run import Machine
@@ -127,7 +128,7 @@ def read(path: Path, kind: type[T]) -> T | None:
         return None
     except OSError as error:
         raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadFile(
             f"{path} is damaged: {error}",
             hint="its machine's processes have TRADEWIND_MACHINE in their environment",

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, NoAccess, NotFound
 from tradewind.torch.checkpoint.manifest import INDEX, Manifest
 from tradewind.torch.checkpoint.pieces import PIECE, checksum, open_direct
@@ -100,7 +101,12 @@ class Files:
     def index(self) -> dict[str, Any]:
         import json
 
-        found: dict[str, Any] = json.loads(self.whole(INDEX))
+        try:
+            found = json.loads(self.whole(INDEX))
+        except UNREADABLE:
+            found = None
+        if not isinstance(found, dict):
+            raise BadFile(f"{self._key(INDEX)} is damaged: it is not an index of a checkpoint")
         return found
 
     def _size(self, name: str) -> int | None:

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.torch.checkpoint.pieces import PIECE, checksum
 
@@ -56,7 +57,7 @@ def decode(data: bytes, key: str) -> Manifest:
         if int(end.rstrip("}")) != checksum(f"{body}}}".encode()):
             raise BadFile(f"{key} is damaged: its check sum does not fit")
         words = json.loads(f"{body}}}")
-    except (ValueError, TypeError):
+    except (*UNREADABLE, TypeError):
         raise BadFile(f"{key} is damaged: it is no manifest of a checkpoint") from None
     try:
         if words["format"] != FORMAT or words["piece_bytes"] != PIECE:
@@ -76,7 +77,7 @@ def decode(data: bytes, key: str) -> Manifest:
         return Manifest(step, leg, world, words["folder"], files)
     except TradewindError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (*UNREADABLE, KeyError, TypeError, AttributeError):
         raise BadFile(f"{key} is damaged: it is no manifest of a checkpoint") from None
 
 

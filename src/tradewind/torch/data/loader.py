@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from tradewind import clock
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import InvalidValue, NotFound, TradewindError
 from tradewind.model import bounds
 from tradewind.torch.data import choice, measuring, words
@@ -162,7 +163,7 @@ class _Memory:
         try:
             said = json.loads(self._store.get(self._name, most=bounds.RECORD))
             return said if isinstance(said, dict) else {}
-        except (NotFound, ValueError):
+        except (NotFound, *UNREADABLE):
             return {}
         except TradewindError as error:
             _say(f"loader: what was chosen before cannot be read: {error.message}")
