@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from tradewind import signing
 from tradewind.controller import Controller
 from tradewind.controller.controller import Sight
 from tradewind.controller.memory import RunMemory
@@ -18,6 +19,7 @@ from tradewind.model.event import (
     LegRequested,
     MachinesFound,
 )
+from tradewind.model.run import Request
 from tradewind.providers.base import LaunchMachines
 from tradewind.runs.seen import Month
 from tradewind.runs.state import RunState
@@ -25,12 +27,18 @@ from tradewind.steps import Steps
 from tradewind.store.steps import Delete
 
 
+def _key(controller: Controller, request: Request) -> str:
+    return signing.key_of(controller.seed, request.launch_id)
+
+
 class ActsBeforeRecording(Controller):
     def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
         for event in events:
             if isinstance(event, LegRequested):
                 try:
-                    yield LaunchMachines(event.request, memory.state.number + 1)
+                    yield LaunchMachines(
+                        event.request, memory.state.number + 1, _key(self, event.request)
+                    )
                 except SourceFailed:
                     continue
         return (yield from super()._record(memory, events))
@@ -53,7 +61,9 @@ class SkipsTheListing(Controller):
         leg = memory.state.leg
         assert leg is not None
         try:
-            bought = yield LaunchMachines(action.request, leg.requested_at)
+            bought = yield LaunchMachines(
+                action.request, leg.requested_at, _key(self, action.request)
+            )
         except SourceFailed:
             return
         yield from self._came(memory, MachinesFound(machines=tuple(bought), reason="bought"))

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from tests.sim import broken
+from tradewind import clock
 from tradewind.controller import Controller
 from tradewind.ledger.postings import Posting, postings
 from tradewind.model.event import Event, MachineBack, MachineEnded
+from tradewind.model.run import Heartbeat
+from tradewind.runs import RunState, beats
+from tradewind.sim import scenario
 from tradewind.sim.faults import simulate
 from tradewind.steps import Steps
 from tradewind.store.steps import Create, ListAfter
@@ -189,6 +193,37 @@ def test_a_ledger_that_believes_the_first_report_is_caught(
     assert caught("the ledger says")
 
 
+def liars(whose: str, upto: int = 1500) -> list[int]:
+    """Seeds in which machines lie: the run's own, or another run's."""
+    return [n for n in range(upto) if scenario.of(clock.generator(n)).liar == whose]
+
+
+def test_whatever_machines_say_every_promise_is_kept() -> None:
+    for whose in ("own", "other"):
+        seeds = liars(whose)
+        assert len(seeds) > 100
+        outcomes = [simulate(seed) for seed in seeds]
+        assert [(each.seed, each.violation) for each in outcomes if each.violation] == []
+        assert sum(each.kinds.get(f"{LIES[whose]}", 0) for each in outcomes) > 500
+
+
+LIES = {"own": "machine lies", "other": "stranger writes"}
+
+
+def test_a_controller_that_believes_anyone_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def believes(state: RunState, name: str, data: bytes, *more: Any) -> Heartbeat | None:
+        return beats.decode(data[:-65]) or beats.decode(data)
+
+    monkeypatch.setattr("tradewind.runs.beats.read", believes)
+    assert any("and was not" in simulate(seed).violation for seed in liars("other"))
+
+
+def test_a_run_that_buys_at_every_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradewind.runs.next._unused", lambda *values: 0)
+    monkeypatch.setattr("tradewind.runs.next._wait_s", lambda barren: 0.0)
+    assert any("others are paid for" in simulate(seed).violation for seed in liars("own"))
+
+
 def test_a_relief_that_does_not_wait_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seeds in which one is asked for are few: those are found first."""
     for seeds in (RELIEVED, range(1500)):
@@ -205,5 +240,5 @@ def journal_of(seed: int) -> bytes:
     return b"".join(data for key, data in simulate(seed).objects.items() if "/journal/" in key)
 
 
-def eager(*values: Any, relieves: int) -> Me:
-    return Me(*values)
+def eager(*values: Any, relieves: int, **more: Any) -> Me:
+    return Me(*values, **more)

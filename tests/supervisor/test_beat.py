@@ -8,7 +8,7 @@ from msgspec import json
 
 from tests.runs.builders import AT, found, requested, submitted, up
 from tests.supervisor.builders import RUNNING, me, working
-from tradewind import journal, steps
+from tradewind import journal, signing, steps
 from tradewind.errors import BadFile, NoAccess, NotFound, SourceFailed, TradewindError
 from tradewind.model import places
 from tradewind.model.event import Ended, Event, LaunchRefused, LegDraining, LegOver, Progress
@@ -169,6 +169,43 @@ def test_a_choice_whose_acknowledgement_was_lost_stands() -> None:
     where.create(places.checkpoint("run-1", 1, 200), b"{}")
     steps.run(choose_resume(who), performer(where))
     assert who.resume == places.checkpoint("run-1", 1, 100)
+
+
+KEY = signing.key_of(b"seed", "run-1-2")
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        b"\xff",
+        b"",
+        b"x" * 5000,
+        places.checkpoint("run-2", 1, 7).encode(),
+        places.checkpoint("run-1", 1, 7).encode(),
+        signing.signed(b"", signing.key_of(b"seed", "run-2-2"), signing.RESUME),
+        signing.signed(b"", KEY, signing.ADDRESS),
+        signing.signed(places.checkpoint("run-2", 1, 7).encode(), KEY, signing.RESUME),
+        signing.signed(places.checkpoint("run-1", 2, 7).encode(), KEY, signing.RESUME),
+        signing.signed(b"\xff", KEY, signing.RESUME),
+    ],
+)
+def test_no_choice_of_somebody_else_is_followed(planted: bytes) -> None:
+    """Whoever may write there: rank 0 chooses, and the others wait for it."""
+    where = MemoryStore()
+    newest = places.checkpoint("run-1", 1, 100)
+    where.create(newest, b"{}")
+    where.create(places.resume("run-1", 2), planted)
+    assert resumed(where, leg=2, key=KEY, machine_id="m2", rank=1) is None
+    assert resumed(where, leg=2, key=KEY) == newest
+    assert resumed(where, leg=2, key=KEY, machine_id="m2", rank=1) == newest
+
+
+def test_a_pointer_that_is_no_text_does_not_end_the_machine() -> None:
+    """As it was before pointers were signed, too."""
+    where, who = store_with(), me(read=4)
+    where.create(places.resume("run-1", 1), b"\xff")
+    (start,) = steps.run(beat(who, Job(), 30.0), performer(where))
+    assert isinstance(start, Start)
 
 
 # -- a whole beat ----------------------------------------------------------------------------------

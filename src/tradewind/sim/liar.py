@@ -8,7 +8,7 @@ only make noise, which must change nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import json
 from msgspec.structs import replace
@@ -28,21 +28,29 @@ if TYPE_CHECKING:
 
 OWN, OTHER = "own", "other"
 """Whom a lying machine belongs to: the run that is looked at, or another one of the store."""
-OFTEN = 0.3
-"""Of its own reports, how many are lies."""
+OFTEN = (0.3, 1.0, 0.3, 0.9)
+"""Of its own reports, how many are lies, by what it likes to say best: who wants machines bought
+without end never stops."""
 _SIGNATURE = 65
 _decode = decoder(Heartbeat)
 _DOING = ("setup", "working", "saving", "stopped", "failed", "finished")
+_POINTED: tuple[dict[str, Any], ...] = (
+    {"doing": "finished", "exit_code": 0},
+    {"doing": "stopped", "notice": True},
+    {"doing": "failed", "trouble": "infrastructure"},
+    {"notice": True},
+)
+"""What ends a leg, or has another one bought."""
 _SIZES = (0.0, 1e-12, 1.0, 1e3, 1e15)
 _COUNTS = (0, 1, 10**6, 2**63 - 1)
 
 
-def lie(rng: Random, report: bytes, key: str) -> bytes:
+def lie(rng: Random, report: bytes, key: str, best: int) -> bytes:
     """What it says in place of this report."""
     true = _decode(report[:-_SIGNATURE])
     if true is None or rng.random() < 0.3:
         return noise(rng, report)
-    false = {
+    false: dict[str, Any] = {
         "machine_id": "m1",
         "leg": rng.randrange(1, 4),
         "beat": rng.choice(_COUNTS),
@@ -64,6 +72,9 @@ def lie(rng: Random, report: bytes, key: str) -> bytes:
         ),
     }
     told = rng.sample(sorted(false), rng.randrange(1, 6))
+    if rng.random() < 0.8:
+        false = _POINTED[best] | {"saved": true.saved + rng.choice((0.0, 0.01))}
+        told = list(false)
     beat = replace(true, **{name: false[name] for name in told})
     return signing.signed(json.encode(beat), key, signing.HEARTBEAT)
 
@@ -121,7 +132,7 @@ class Stranger:
             (
                 noise(rng, found),
                 rng.choice(self._heard or [b""]),  # an older one, or another machine's
-                lie(rng, found, self._key),
+                lie(rng, found, self._key, rng.randrange(4)),
             )
         )
         self.met[machine.machine_id] = self._world.now

@@ -209,7 +209,8 @@ class SimMachine:
         if isinstance(step, Create | Replace):
             self._bytes_in += len(step.data)
         if self._lies(step):
-            return self._store.plant(step.key, liar.lie(world.rng, step.data, self.me.key))
+            lie = liar.lie(world.rng, step.data, self.me.key, self._scenario.lie)
+            return self._store.plant(step.key, lie)
         return self._store.perform(step)
 
     def _lies(self, step: Any) -> bool:
@@ -218,7 +219,7 @@ class SimMachine:
         mine = places.heartbeat(self.me.run_id, self.name)
         if not isinstance(step, Replace) or step.key != mine:
             return False
-        lies = self._world.rng.random() < liar.OFTEN
+        lies = self._world.rng.random() < liar.OFTEN[self._scenario.lie]
         if lies:
             self._world.fault("machine lies")
         return lies

@@ -66,9 +66,9 @@ FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.99) + 10
 
 RESERVED_S = 1500 + 3600
 """The most seconds of a set of machines that may be left of a budget, a begun hour included."""
-MOST_SETS = 4
-"""One at work, the next one that comes up meanwhile, and two that are over within the time that is
-paid at least."""
+MOST_SETS = 6
+"""One that is being drained, its relief, two that are over within the time that is paid at least,
+and two whose purchase nobody knows of yet."""
 MOST_COMMITS = 2000
 ORPHAN_S = GRACE_S + UNATTENDED_S + 300
 UNSEEN_S = 150
@@ -152,7 +152,8 @@ class Referee:
                 self._resumes(run_id, event)
         self.orphans(ORPHAN_S)
         self._budget(run_id, self.charged(run_id))
-        self._sets(run_id, commit.number)
+        if commit.number > 100 + MOST_COMMITS * (world.now - START_S) / 3600:
+            raise Violation(f"{run_id} has {commit.number} commits")
         if isinstance(events[-1], Closed) and not self._lied and not self.attacked:
             now = (run_id, self._first_leg)
             self._said.check(events, [m for m, of in self._found.items() if now <= of])
@@ -201,6 +202,8 @@ class Referee:
         if (request.run_id, request.leg) in self._sold:
             raise Violation(f"leg {request.leg} has two sets of machines")
         self._sold.add((request.run_id, request.leg))
+        if self._paid(request.run_id) >= MOST_SETS:
+            raise Violation(f"leg {request.leg} is bought, and {MOST_SETS} others are paid for")
 
     def replaced(self, key: str, data: bytes) -> None:
         """A heartbeat has come to the store."""
@@ -208,9 +211,9 @@ class Referee:
         if kind == "legs":
             self.created(key, data)
             return
-        self._said.hears(name, data)
         now = self._world.now
-        self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
+        if self._said.hears(name, data):
+            self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
 
     def _gives_up(self, run_id: str, event: LegOver) -> None:
         """Silence must have been as long as it has to be, by the world's clock too."""
@@ -221,10 +224,8 @@ class Referee:
         ]
         if event.cause == "lost":
             # A machine may have come back after the controller had looked.
-            silent = max(
-                max(self._world.now - at, gap)
-                for at, gap in (self._beaten[name] for name in mine if name in self._beaten)
-            )
+            heard = [self._beaten[name] for name in mine if name in self._beaten]
+            silent = max((max(self._world.now - at, gap) for at, gap in heard), default=LOST_S)
             met = any(self._world.now - self.attacked.get(m, 0) < 3 * LOST_S for m in mine)
             if silent < LOST_S - 5 and not met and not self._lied:
                 raise Violation(f"leg {event.leg} is given up after {silent} s of silence")
@@ -420,20 +421,15 @@ class Referee:
             if most_s is not None and up_s > most_s + DRAIN_S + ORPHAN_S:
                 raise Violation(f"{run_id} had machines up for {up_s} s, and may for {most_s} s")
 
-    def _sets(self, run_id: str, commits: int) -> None:
-        """By the cloud's own account, whatever anybody believes."""
-        began = min((r.machine.launched_s for r in self.cloud.rentals.values()), default=None)
-        if began is None:
-            return
-        passed_s = self.cloud.clock - began
-        most = 0
-        for way in self.spec.ways:
-            least_s = max(way.facts.billing_step_s, way.facts.billing_least_s)
-            most = max(most, MOST_SETS * way.price_all * (passed_s + least_s + 3600) // 3600)
-        if self.charged(run_id) > most:
-            raise Violation(f"{run_id} has cost {self.charged(run_id)}, more than {most}")
-        if commits > 100 + MOST_COMMITS * passed_s / 3600:
-            raise Violation(f"{run_id} has {commits} commits after {passed_s} s")
+    def _paid(self, run_id: str) -> int:
+        """The sets of machines that are paid for now, used or not, by the cloud's own account."""
+        paid = set()
+        for rental in self.cloud.rentals.values():
+            machine, facts = rental.machine, rental.way.facts
+            least_s = max(facts.billing_step_s, facts.billing_least_s)
+            if machine.ended_s is None or self.cloud.clock < machine.launched_s + least_s:
+                paid.add((machine.run_id, machine.leg))
+        return sum(of_run == run_id for of_run, _ in paid)
 
     def _budget(self, run_id: str, charged: int) -> None:
         spec, month = self.spec, self._scenario.month

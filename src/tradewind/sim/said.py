@@ -26,11 +26,15 @@ class Said:
         self._world = world
         self._beats: dict[str, list[tuple[int, Heartbeat]]] = {}
 
-    def hears(self, name: str, data: bytes) -> None:
+    def hears(self, name: str, data: bytes) -> bool:
+        """Whether it is news: one that was long on its way is none."""
         told, now = self._beats.setdefault(name, []), self._world.now
-        told.append((now, _decode(data[:-_SIGNATURE])))
+        beat = _decode(data[:-_SIGNATURE])
+        news = all(beat.beat > before.beat for _, before in told)
+        told.append((now, beat))
         while len(told) > 1 and told[1][0] < now - _SHORTLY_S:
             del told[0]
+        return news
 
     def check(self, events: Iterable[Event], machines: Iterable[str]) -> None:
         """When a run is closed; `machines` are those of its present life."""

@@ -71,6 +71,8 @@ class Scenario(Struct, frozen=True):
     """Which policy: ours, which has the most to decide, or the plain one, which is quick."""
     liar: str
     """Whose machines lie: the run's own, another run's of the same store, or nobody's."""
+    lie: int
+    """What they like to say best."""
 
     @property
     def limited(self) -> bool:
@@ -153,6 +155,7 @@ def of(seed_rng: Random) -> Scenario:
         ),
         rng.random() < 0.25,
         rng.choice(("own", "other", *[""] * 8)),
+        rng.randrange(4),
     )
 
 
