@@ -130,7 +130,7 @@ def leave(store: Store, run_id: str) -> Path:
     """To a process in the background, which outlives this one and its terminal; where that writes
     what it sees, or would: the run is submitted, and looked after in any case."""
     log = log_of(run_id)
-    command = [sys.executable, "-m", "tradewind", "watch", run_id, "--store", store.url]
+    command = [sys.executable, "-P", "-m", "tradewind", "watch", run_id, "--store", store.url]
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         stream = log.open("ab")

@@ -75,7 +75,7 @@ class LocalProvider:
         store_url: str,
         *,
         clock: Callable[[], float] = wall,
-        command: Sequence[str] = (sys.executable, "-m", "tradewind.supervisor"),
+        command: Sequence[str] = (sys.executable, "-P", "-m", "tradewind.supervisor"),
         interruptions: Interruptions | None = None,
         own_only: bool = False,
     ) -> None:
