@@ -21,7 +21,7 @@ from tradewind.journal import Commit
 from tradewind.model import bounds, places
 from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
-from tradewind.ownfiles import home
+from tradewind.ownfiles import append, home
 from tradewind.runs import fold
 from tradewind.runs.state import RunState
 from tradewind.store.base import Store
@@ -132,8 +132,7 @@ def leave(store: Store, run_id: str) -> Path:
     log = log_of(run_id)
     command = [sys.executable, "-P", "-m", "tradewind", "watch", run_id, "--store", store.url]
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        stream = log.open("ab")
+        stream = append(log)
     except OSError:
         stream = Path(os.devnull).open("ab")  # noqa: SIM115
     with stream:
