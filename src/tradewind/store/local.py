@@ -38,6 +38,7 @@ from tradewind.store.base import (
 )
 
 _CHUNK = 1 << 20
+_LOOKED_AT = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _numbers = count()
 
 
@@ -223,7 +224,8 @@ class LocalStore:
         """Nobody needs this to work, so nothing is said where it does not."""
         with suppress(OSError):
             for entry in list(os.scandir(self._new)):
-                with suppress(OSError), Path(entry.path).open("rb") as stream:
+                # Neither a link nor a pipe is a writer's, and opening that would wait.
+                with suppress(OSError), os.fdopen(os.open(entry.path, _LOOKED_AT), "rb") as stream:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     Path(entry.path).unlink()
 
