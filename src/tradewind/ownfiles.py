@@ -1,6 +1,7 @@
 """The folder of this user's own files, and how a file is replaced whole.
 
-`$TRADEWIND_HOME`, by default `~/.tradewind`. Who writes what there says so in its own module.
+`$TRADEWIND_HOME`, by default `~/.tradewind`. Who writes what there says so in its own module. Other
+users of the computer can read none of it, whatever the umask: folders are 0700, files 0600.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from tradewind.errors import NoAccess
 
@@ -28,13 +29,33 @@ def home(env: Mapping[str, str] | None = None) -> Path:
         raise NoAccess(f"there is no folder {chosen}: {error}", hint="set TRADEWIND_HOME") from None
 
 
-def replace(path: Path, data: bytes) -> None:
+def make_folder(path: Path, mode: int = 0o700) -> None:
+    """And those above it that are missing; OSError where it cannot be. Home itself is private,
+    whoever is the first to need it."""
+    path, missing = path.absolute(), []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for each in reversed(missing):
+        each.mkdir(0o700 if each == home().absolute() else mode, exist_ok=True)
+
+
+def append(path: Path, mode: str = "ab") -> BinaryIO:
+    """Opens a private file to append, and makes the folder for it; OSError where that fails."""
+    make_folder(path.parent)
+    flags = os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    flags |= os.O_RDWR if "+" in mode else os.O_WRONLY
+    return cast(BinaryIO, os.fdopen(os.open(path, flags, 0o600), mode))
+
+
+def replace(path: Path, data: bytes, *, public: bool = False) -> None:
     """Atomically: a reader sees the old file or the new one, whole, also after a crash. What a
-    killed writer has left beside it is swept by the next."""
+    killed writer has left beside it is swept by the next. `public`: for others to read too, as the
+    umask allows."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, 0o777 if public else 0o700)
         _sweep(path)
-        with _unnamed(path) as (beside, stream):
+        with _unnamed(path, 0o666 if public else 0o600) as (beside, stream):
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -52,11 +73,16 @@ def replace(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _unnamed(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+def _unnamed(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
     """A new file beside it that is ours: locked, so that no sweeper takes it for a dead one's."""
     while True:
         beside = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.new")
-        with beside.open("wb") as stream:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            handle = os.open(beside, flags, mode)
+        except FileExistsError:  # of a dead writer with our number
+            continue
+        with os.fdopen(handle, "wb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             if not os.fstat(stream.fileno()).st_nlink:
                 continue  # a sweeper was between our opening it and our locking it

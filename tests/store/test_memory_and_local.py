@@ -212,3 +212,5 @@ def test_a_pipe_in_the_folder_is_no_object(tmp_path: Path) -> None:
     ):
         with pytest.raises(NotFound, match="pipe"):
             read()
+    os.mkfifo(tmp_path / "store" / RESERVED / "pipe")
+    assert store.open(tmp_path / "store").get("k") == b""

@@ -121,9 +121,9 @@ def test_a_machine_without_venv_or_pip(
     machine = machine_with(tmp_path, kit=f"{tmp_path}/kit.tar#sha256={_hash(made)}")
     (tmp_path / "kit.tar").write_bytes(made)
     python = tmp_path / "python3"
-    lacks = "|".join(f'"-m {name}"' for name in missing)
+    lacks = "|".join(f'*"-m {name}"*' for name in missing)
     python.write_text(
-        f'#!/bin/sh\ncase "$1 $2" in {lacks}) echo "No module named $2" >&2; exit 1;; esac\n'
+        f'#!/bin/sh\ncase "$*" in {lacks}) echo "No such module" >&2; exit 1;; esac\n'
         f'exec {base_python()} "$@"\n'
     )
     python.chmod(0o755)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -209,3 +210,42 @@ def test_a_bucket_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         ("credentials", "warning"),
         ("runs", "warning"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        (0o700, ""),
+        (0o2770, ""),
+        (0o755, "can be read by every user"),
+        (0o1777, "can be written by every user"),
+    ],
+)
+def test_who_else_may_read_a_store(tmp_path: Path, mode: int, words: str) -> None:
+    outside = Path("/tmp") / f"tradewind-doctor-{os.getpid()}"  # where everybody may come
+    outside.mkdir(0o700)
+    try:
+        outside.chmod(mode)
+        found = list(checks.folder_checks(outside.as_uri()))
+        assert [words in each.what for each in found] == ([True] if words else [])
+        assert all(f"chmod o-rwx {outside}" == each.todo for each in found)
+        outside.chmod(0o700)
+        (outside / "below").mkdir()
+        (outside / "below").chmod(0o777)
+        assert list(checks.folder_checks((outside / "below").as_uri())) == []
+    finally:
+        shutil.rmtree(outside)
+
+
+def test_a_home_that_others_may_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = Path("/tmp") / f"tradewind-doctor-{os.getpid()}"
+    outside.mkdir(0o700)
+    monkeypatch.setenv("TRADEWIND_HOME", str(outside))
+    try:
+        assert bad(list(checks.computer_checks())) == []
+        outside.chmod(0o755)
+        found = list(checks.computer_checks())
+        assert bad(found) == [("computer", "warning")]
+        assert found[-1].todo == f"chmod 700 {outside}"
+    finally:
+        shutil.rmtree(outside)

@@ -26,7 +26,14 @@ release = version = _PACKAGE["version"]
 extensions = ["myst_parser", "navigation", "outside"]
 source_suffix = {".md": "markdown"}
 root_doc = "docs/README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/**.md", "examples/**.md"]
+include_patterns = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "docs/**.md",
+    "examples/**.md",
+]
 exclude_patterns = [".*", "build", "dist", "src", "tests", "tools", "demo", "examples/store"]
 
 myst_heading_anchors = 4

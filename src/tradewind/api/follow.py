@@ -20,7 +20,7 @@ from tradewind.journal import Commit
 from tradewind.model import bounds, places
 from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
-from tradewind.ownfiles import home
+from tradewind.ownfiles import append, home
 from tradewind.runs import beats as claims
 from tradewind.runs import fold
 from tradewind.runs.state import RunState
@@ -135,10 +135,9 @@ def leave(store: Store, run_id: str) -> Path:
     """To a process in the background, which outlives this one and its terminal; where that writes
     what it sees, or would: the run is submitted, and looked after in any case."""
     log = log_of(run_id)
-    command = [sys.executable, "-m", "tradewind", "watch", run_id, "--store", store.url]
+    command = [sys.executable, "-P", "-m", "tradewind", "watch", run_id, "--store", store.url]
     try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        stream = log.open("ab")
+        stream = append(log)
     except OSError:
         stream = Path(os.devnull).open("ab")  # noqa: SIM115
     with stream:

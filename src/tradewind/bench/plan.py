@@ -81,8 +81,8 @@ _OPTIONS = (
 def _cold(now: str, repeats: int) -> tuple[float, float]:
     """Seconds of `tradewind plan …` and of bare Python, medians of processes in turn."""
     script = Path(sys.executable).parent / "tradewind"
-    ours = [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
-    commands = {"bare": [sys.executable, "-c", "pass"], "plan": [*ours, "plan", *_OPTIONS]}
+    ours = [str(script)] if script.exists() else [sys.executable, "-P", "-m", "tradewind"]
+    commands = {"bare": [sys.executable, "-P", "-c", "pass"], "plan": [*ours, "plan", *_OPTIONS]}
     taken: dict[str, list[float]] = {name: [] for name in commands}
     with tempfile.TemporaryDirectory() as empty:
         env = surroundings(empty, now)

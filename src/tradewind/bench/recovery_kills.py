@@ -108,7 +108,7 @@ def under_torchrun(folder: Path, kills: int) -> Iterator[Kill]:
     """One worker on one machine. What is killed is the worker."""
     job = Job(folder, lambda: "" if process.poll() is None else log.read_text("utf-8")[-2000:])
     log = folder / "torchrun.log"
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+    command = [sys.executable, "-P", "-m", "torch.distributed.run", "--standalone",
                "--nproc-per-node=1", f"--max-restarts={kills}",
                str(job.script), str(job.data)]  # fmt: skip
     with log.open("wb") as stream:
@@ -139,7 +139,7 @@ def under_tradewind(folder: Path) -> Iterator[Ours]:
     env.pop("TRADEWIND_NOW", None)  # with that, no time would pass
 
     def tradewind(*words: str) -> str:
-        command = [sys.executable, "-m", "tradewind", *words, "--store", store.url]
+        command = [sys.executable, "-P", "-m", "tradewind", *words, "--store", store.url]
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         if done.returncode:
             raise TradewindError(f"`tradewind {words[0]}` failed: {done.stderr[-2000:]}")

@@ -46,9 +46,9 @@ def measure(
 ) -> Startup:
     """Runs all in turn, so that a busy machine slows them alike. `peers` are others' commands."""
     script = Path(sys.executable).parent / "tradewind"
-    ours = [str(script)] if script.exists() else [sys.executable, "-m", "tradewind"]
+    ours = [str(script)] if script.exists() else [sys.executable, "-P", "-m", "tradewind"]
     commands = {
-        "python": [sys.executable, "-c", "pass"],
+        "python": [sys.executable, "-P", "-c", "pass"],
         "help": [*ours, "--help"],
         "offers": [*ours, "offers"],
         **{peer: shlex.split(peer) for peer in peers},

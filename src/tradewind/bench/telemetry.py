@@ -43,7 +43,7 @@ def measure(
 
 def _ranks(world: int, steps: int, rounds: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="tradewind-bench-") as folder:
-        command = [sys.executable, "-m", "tradewind.bench.telemetry_job", folder]
+        command = [sys.executable, "-P", "-m", "tradewind.bench.telemetry_job", folder]
         started = [
             subprocess.Popen(
                 [*command, str(steps), str(rounds)],

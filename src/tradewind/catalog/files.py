@@ -20,6 +20,7 @@ from tradewind.catalog import facts as facts_file
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.facts import Facts
 from tradewind.errors import BadFile, NoAccess
+from tradewind.ownfiles import append
 from tradewind.ownfiles import home as home
 from tradewind.ownfiles import replace as replace
 
@@ -87,7 +88,7 @@ def save(facts: Facts, path: Path) -> int:
     data = facts_file.encode(facts)
     # What cannot be read back must not replace what can.
     facts_file.decode(data, "the new catalog")
-    replace(path, data)
+    replace(path, data, public=True)
     return len(data)
 
 
@@ -114,8 +115,8 @@ def record(observations: Iterable[Observation], folder: Path, now: datetime) -> 
             replace(path, (encode(live) + text).encode())
             return
         try:
-            with path.open("a", encoding="utf-8") as stream:
-                stream.write(text)
+            with append(path) as stream:
+                stream.write(text.encode())
         except OSError as error:
             raise NoAccess(f"{path} cannot be written: {error.strerror or error}") from None
 
@@ -125,8 +126,7 @@ def locked(folder: Path) -> Iterator[None]:
     """One process at a time changes the files of a home; reading needs no lock."""
     path = folder / ".lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with path.open("a") as stream:
+        with append(path) as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
             yield
     except OSError as error:

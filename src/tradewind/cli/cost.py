@@ -360,5 +360,5 @@ def _focus(costs: Sequence[RunCost], since_s: int | None, until_s: int | None, n
     writer = csv.DictWriter(text, focus.COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    ownfiles.replace(Path(name), text.getvalue().encode())
+    ownfiles.replace(Path(name), text.getvalue().encode(), public=True)
     render.remark(f"written: {name} ({render.count(len(rows), 'row')}, FOCUS {focus.VERSION})")

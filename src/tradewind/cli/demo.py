@@ -206,7 +206,7 @@ def _account(report: Report, pages: Path) -> None:
 
     show(report, events=False)
     page = pages / "report.html"
-    replace(page, report_page.render(report).encode("utf-8", "replace"))
+    replace(page, report_page.render(report).encode("utf-8", "replace"), public=True)
     click.echo()
     purse = report.money
     rows = (

@@ -53,7 +53,7 @@ def command(run: str, html: str | None, store_url: str | None, as_json: bool) ->
         from tradewind.ownfiles import replace
         from tradewind.web import report_page
 
-        replace(Path(html), report_page.render(made).encode("utf-8", "replace"))
+        replace(Path(html), report_page.render(made).encode("utf-8", "replace"), public=True)
         render.remark(f"written: {html}")
     if as_json:
         render.print_json(to_builtins(made))

@@ -54,6 +54,7 @@ class Rehearsal:
             self._controller = subprocess.Popen(
                 [
                     sys.executable,
+                    "-P",
                     "-m",
                     "tradewind",
                     "watch",

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tradewind import awskeys
+from tradewind import awskeys, endpoints
 from tradewind.errors import MissingExtra, NoAccess
 from tradewind.store import regions
 
@@ -55,10 +55,11 @@ def handle(
         },
     }
     build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
-    endpoint = config.get("endpoint") or config.get("base_url") or ""
+    endpoint = endpoint_of(scheme, env)
+    endpoints.check(endpoint, env)
     if scheme == "s3":
         config["region"] = regions.known(endpoint, bucket, env) or config["region"]
-    if endpoint.startswith("http://"):
+    if endpoints.is_plain(endpoint):
         more["client_options"]["allow_http"] = True
     try:
         made: Handle = build(bucket, config=config, **more)
@@ -70,11 +71,21 @@ def handle(
     return made
 
 
+def endpoint_of(scheme: str, env: Mapping[str, str]) -> str:
+    """Where the variables lead instead of the cloud's own address; "" where they do not."""
+    emulator = env.get("STORAGE_EMULATOR_HOST", "")
+    named = {
+        "s3": env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL"),
+        "gs": emulator if "://" in emulator or not emulator else f"http://{emulator}",
+        "az": env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT"),
+    }.get(scheme)
+    return (named or "").rstrip("/")
+
+
 def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     config: dict[str, Any] = {"virtual_hosted_style_request": False}
-    endpoint = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
+    if endpoint := endpoint_of("s3", env):
+        config["endpoint"] = endpoint
     config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
     for name in ("access_key_id", "secret_access_key", "session_token"):
         if env.get(f"AWS_{name.upper()}"):
@@ -102,10 +113,8 @@ def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
 
 def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     config: dict[str, Any] = {}
-    emulator = env.get("STORAGE_EMULATOR_HOST")
-    if emulator:
-        address = emulator if "://" in emulator else f"http://{emulator}"
-        config["base_url"] = address.rstrip("/")
+    if endpoint := endpoint_of("gs", env):
+        config["base_url"] = endpoint
         # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
         more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
     return store.GCSStore, config
@@ -127,9 +136,8 @@ def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
         config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
     elif not env.get("AZURE_CLIENT_ID"):
         config["use_azure_cli"] = True
-    endpoint = env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT")
-    if endpoint:
-        config["endpoint"] = endpoint.rstrip("/")
+    if endpoint := endpoint_of("az", env):
+        config["endpoint"] = endpoint
     return store.AzureStore, config
 
 

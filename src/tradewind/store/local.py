@@ -6,6 +6,10 @@ folder is synced. Killed at any moment, a writer leaves the old object or the ne
 an unnamed file. Whoever writes holds a lock on that file, so the next to open the store can tell a
 dead writer's file from a living one's, without trusting clocks, and sweeps it.
 
+Objects have the permissions of the folder. One that we make is its user's alone (0700). In one that
+is shared by a group on purpose (setgid, or writable for the group) the group may do with objects
+what it may with the folder, whatever the umask.
+
 A folder of a network file system will do if `link`, `rename` and `flock` are atomic there, as on
 NFS 4; `tradewind init` tries the first two.
 """
@@ -34,6 +38,7 @@ from tradewind.store.base import (
 )
 
 _CHUNK = 1 << 20
+_LOOKED_AT = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
 _numbers = count()
 
 
@@ -168,21 +173,25 @@ class LocalStore:
             stream.flush()
             os.fsync(stream.fileno())
             # Only now: what cannot be written, for want of space, leaves no empty folders.
-            _make(target.parent)
+            self._make(target.parent)
             return name(new)
 
     @contextmanager
     def _unnamed(self) -> Iterator[tuple[Path, BinaryIO]]:
         """A new file that is ours: locked, and not swept before it was."""
-        _make(self._new)
+        self._make(self._new)
+        mode = self._mode()
         while True:
             # Two hosts may share the folder, hence the name of ours; the numbers never come again.
             place = f"{os.uname().nodename}-{os.getpid()}-{threading.get_ident()}-{next(_numbers)}"
             new = self._new / place
             try:
-                stream = new.open("xb")
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                stream = os.fdopen(os.open(new, flags, mode & 0o666), "wb")
             except FileExistsError:  # of a dead writer with our number
                 continue
+            if _is_shared(mode):
+                os.fchmod(stream.fileno(), mode & 0o666)
             fcntl.flock(stream, fcntl.LOCK_EX)
             if os.fstat(stream.fileno()).st_nlink:
                 break
@@ -194,11 +203,29 @@ class LocalStore:
             with suppress(OSError):
                 new.unlink()
 
+    def _mode(self) -> int:
+        return self._root.stat().st_mode
+
+    def _make(self, folder: Path) -> None:
+        """The folder and those above it, each entry synced, so that a power cut takes none away."""
+        missing = []
+        while not folder.is_dir():
+            missing.append(folder)
+            folder = folder.parent
+        for each in reversed(missing):
+            below = each != self._root and each.is_relative_to(self._root)
+            mode = self._mode() if below else 0o700
+            each.mkdir(mode & 0o777, exist_ok=True)
+            if _is_shared(mode):
+                each.chmod(mode & 0o2777)
+            _sync(each.parent)
+
     def _sweep(self) -> None:
         """Nobody needs this to work, so nothing is said where it does not."""
         with suppress(OSError):
             for entry in list(os.scandir(self._new)):
-                with suppress(OSError), Path(entry.path).open("rb") as stream:
+                # Neither a link nor a pipe is a writer's, and opening that would wait.
+                with suppress(OSError), os.fdopen(os.open(entry.path, _LOOKED_AT), "rb") as stream:
                     fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     Path(entry.path).unlink()
 
@@ -295,15 +322,9 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
             beside.unlink()
 
 
-def _make(folder: Path) -> None:
-    """The folder and those above it, each entry synced, so that a power cut takes none away."""
-    missing = []
-    while not folder.is_dir():
-        missing.append(folder)
-        folder = folder.parent
-    for each in reversed(missing):
-        each.mkdir(exist_ok=True)
-        _sync(each.parent)
+def _is_shared(mode: int) -> bool:
+    """By a group, on purpose. What everybody may write (/tmp) is nobody's in particular."""
+    return bool(mode & (stat.S_ISGID | stat.S_IWGRP)) and not mode & stat.S_IWOTH
 
 
 def _sync(folder: Path) -> None:

@@ -26,7 +26,7 @@ from typing import Any
 from tradewind import clock
 from tradewind.errors import NoAccess
 from tradewind.model.usage import Usage
-from tradewind.ownfiles import home
+from tradewind.ownfiles import home, make_folder
 
 VARIABLE = "TRADEWIND_USAGE"
 FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "gone", "byte_s")
@@ -126,7 +126,7 @@ class Meter:
         if self._folder is None:
             return
         if self._handle is None:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             self._handle = (self._goes_on and self._taken_over(self._folder)) or self._new(
                 self._folder
             )

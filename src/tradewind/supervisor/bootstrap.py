@@ -67,8 +67,8 @@ def main(argv: list[str]) -> int:
 def _interpreter(boot: dict[str, Any], folder: Path) -> list[str]:
     """The command that runs the supervisor, but for its argument."""
     python = boot.get("python") or ""
-    if python and _runs([python, "-c", f"import {_MODULE}.runtime"]):
-        return [python, "-m", _MODULE]
+    if python and _runs([python, "-P", "-c", f"import {_MODULE}.runtime"]):
+        return [python, "-P", "-m", _MODULE]
     if not boot.get("kit"):
         raise Trouble(f"{python or 'no interpreter'} has Tradewind, and boot.json names no kit")
     installed = folder / "kit"
@@ -92,12 +92,16 @@ def _interpreter(boot: dict[str, Any], folder: Path) -> list[str]:
 def _in_venv(place: Path, wheels: Path | None) -> list[str] | None:
     python = str(place / "bin" / "python")
     if wheels is not None:
-        _do([sys.executable, "-m", "venv", "--clear", str(place)])
+        _do([sys.executable, "-P", "-m", "venv", "--clear", str(place)])
         _do([*_pip(python, wheels), *_names(wheels)])
         # What the machine's own Python has (PyTorch, say) the job should have too, behind ours.
         inside = [*place.glob("lib/python3*/site-packages")]
         (inside[0] / "machine.pth").write_text("\n".join(site.getsitepackages()) + "\n")
-    return [python, "-m", _MODULE] if _runs([python, "-c", f"import {_MODULE}.runtime"]) else None
+    return (
+        [python, "-P", "-m", _MODULE]
+        if _runs([python, "-P", "-c", f"import {_MODULE}.runtime"])
+        else None
+    )
 
 
 def _in_target(place: Path, wheels: Path | None) -> list[str] | None:
@@ -124,15 +128,15 @@ def _with_path(place: Path) -> list[str] | None:
     begin = f"import sys; sys.path.insert(0, {str(place)!r}); "
     if not place.is_dir():
         return None
-    if not _runs([sys.executable, "-c", begin + f"import {_MODULE}.runtime"]):
+    if not _runs([sys.executable, "-P", "-c", begin + f"import {_MODULE}.runtime"]):
         return None
     run = f"from {_MODULE}.__main__ import main; sys.exit(main(sys.argv[1:]))"
-    return [sys.executable, "-c", begin + run]
+    return [sys.executable, "-P", "-c", begin + run]
 
 
 def _pip(python: str, wheels: Path) -> list[str]:
     # Without dependencies: the kit has what the supervisor needs, and not what the rest would.
-    return [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+    return [python, "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
             "--no-index", "--no-deps", "--find-links", str(wheels)]  # fmt: skip
 
 

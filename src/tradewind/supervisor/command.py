@@ -37,13 +37,13 @@ class Command:
         try:
             self._keeper = subprocess.Popen(
                 [sys.executable, "-I", keeper.__file__,
-                 mark, str(folder), command, str(theirs), leftovers],
+                 mark, str(folder), str(theirs), leftovers],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=output,
                 pass_fds=(theirs,),
                 start_new_session=True,
-                env={**env, keeper.VARIABLE: mark},
+                env={**env, keeper.VARIABLE: mark, keeper.COMMAND: command},
             )  # fmt: skip
         finally:
             os.close(theirs)

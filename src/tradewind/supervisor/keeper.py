@@ -1,7 +1,7 @@
-"""Keeps one command and all that it starts: `keeper.py MARK FOLDER COMMAND STATUS LEFTOVERS`.
+"""Keeps one command and all that it starts: `keeper.py MARK FOLDER STATUS LEFTOVERS`.
 
 A process of its own between the supervisor and the job, so that neither can outlive the other
-unseen. It runs `/bin/sh -c COMMAND` in FOLDER and in a new session, and
+unseen. It runs `$TRADEWIND_COMMAND` by /bin/sh in FOLDER and in a new session, and
 
 - reads orders from its standard input: `T` sends SIGTERM to the command's process group, `K` kills
   everything. So does the end of the input, which comes when the supervisor is gone, however it
@@ -12,6 +12,9 @@ unseen. It runs `/bin/sh -c COMMAND` in FOLDER and in a new session, and
 "Everything" is every process that descends from this one, which orphans do as well (it is their
 subreaper), and every process with `TRADEWIND_JOB=MARK` in its environment, wherever it descends
 from. To get away, a daemon would have to do both: drop its environment and outlive its keeper.
+
+The command comes by the environment, which only its own user can read: arguments of processes are
+for everybody to see.
 
 Standard library only, and none of Tradewind: it is run by its path, so that no folder of the user's
 can stand in for a module of ours.
@@ -27,8 +30,12 @@ import sys
 from contextlib import suppress
 
 VARIABLE = "TRADEWIND_JOB"
+COMMAND = "TRADEWIND_COMMAND"
 _PR_SET_CHILD_SUBREAPER = 36
-_PATIENT = "trap 'exit 143' TERM\n"
+_SCRIPT = f"""trap 'exit 143' TERM
+eval "unset {COMMAND}
+${COMMAND}"
+"""
 """The shell gets the group's SIGTERM too. It must wait until what it runs has saved, because with
 its end everything is over; and it must not go on to the next command then."""
 _PAUSE_S = 0.02
@@ -36,7 +43,7 @@ _GIVE_UP_S = 10.0
 """A process that does not die for so long waits for a broken device, and will not do any work."""
 
 
-def main(mark: str, folder: str, command: str, status: str, leftovers: str) -> None:
+def main(mark: str, folder: str, status: str, leftovers: str) -> None:
     status_fd = int(status)
     os.set_inheritable(status_fd, False)  # or a daemon would hold it open
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -45,7 +52,7 @@ def main(mark: str, folder: str, command: str, status: str, leftovers: str) -> N
     signal.set_wakeup_fd(wake)
     for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)  # orders come by the pipe
-    pid = _spawn(folder, command)
+    pid = _spawn(folder)
     code = None if pid else 126
     killed = False
     while code is None and not killed:
@@ -68,14 +75,14 @@ def main(mark: str, folder: str, command: str, status: str, leftovers: str) -> N
         os.write(status_fd, b"%d\n" % (-signal.SIGKILL if code is None else code))
 
 
-def _spawn(folder: str, command: str) -> int:
+def _spawn(folder: str) -> int:
     """0 where it cannot be begun; the job's log says why."""
     ours = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD]
     try:
         os.chdir(folder)
         return os.posix_spawn(
             "/bin/sh",
-            ["/bin/sh", "-c", _PATIENT + command],
+            ["/bin/sh", "-c", _SCRIPT],
             dict(os.environ),
             file_actions=[(os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)],
             setsid=True,

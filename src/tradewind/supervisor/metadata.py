@@ -23,6 +23,8 @@ EACH_S = 4.0
 _TIMEOUT_S = 2.0
 _TOKEN_S = 21600
 _REFUSED = 401
+_MOST = 1 << 16
+"""Bytes of an answer: all that is asked for is a line or two."""
 
 
 class _Action(Struct):
@@ -89,5 +91,5 @@ class Ec2:
             f"{self._endpoint}/latest/{path}", method=method, headers=headers
         )
         with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:
-            found: bytes = answer.read()
+            found: bytes = answer.read(_MOST)
         return found

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from tradewind import clock
+from tradewind import clock, endpoints
 from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.model.run import Listing
@@ -183,6 +186,65 @@ def computer_checks() -> Iterator[Finding]:
             mine.unlink()
     yield Finding(about="computer", level=OK, what=f"{folder} can be written")
     yield _room(folder)
+    yield from _private(folder)
+
+
+def _private(folder: Path) -> Iterator[Finding]:
+    if _others(folder):
+        yield Finding(
+            about="computer",
+            level=WARNING,
+            what=f"{folder} can be read by other users of this computer",
+            why="logs, bundles and what controllers remember of runs lie there",
+            todo=f"chmod 700 {shlex.quote(str(folder))}",
+        )
+
+
+def _others(folder: Path) -> int:
+    """What users who are neither its owner nor of its group may do there: bits of its mode, 0 where
+    they cannot even come there."""
+    try:
+        place = folder.resolve(strict=True)
+        if all(above.stat().st_mode & stat.S_IXOTH for above in place.parents):
+            return place.stat().st_mode & stat.S_IRWXO
+    except OSError:
+        pass  # it is made by who needs it first, for its user alone
+    return 0
+
+
+def folder_checks(url: str) -> Iterator[Finding]:
+    """Of a store in a folder: whether everybody may read or write it."""
+    if not url.startswith("file:"):
+        return
+    folder = Path(unquote(urlsplit(url).path))
+    others = _others(folder)
+    if not others:
+        return
+    writes = others & stat.S_IWOTH
+    yield Finding(
+        about="store",
+        level=WARNING,
+        what=f"{folder} can be {'written' if writes else 'read'} by every user of this computer",
+        why="whoever writes a store decides what its runs do"
+        if writes
+        else "journals, bundles and logs of all its runs are in it",
+        todo=f"chmod o-rwx {shlex.quote(str(folder))}",
+    )
+
+
+def endpoint_checks(url: str, env: Mapping[str, str]) -> Iterator[Finding]:
+    from tradewind.store.handles import endpoint_of
+
+    endpoint = endpoint_of(url.partition("://")[0], env)
+    if endpoints.is_exposed(endpoint):
+        yield Finding(
+            about="store",
+            level=WARNING,
+            what=f"{endpoint} is not encrypted",
+            why=f"{endpoints.ALLOW} permits it; credentials, journals and bundles can be read on"
+            " the way",
+            todo=f"use https://, and unset {endpoints.ALLOW}",
+        )
 
 
 def _room(folder: Path) -> Finding:

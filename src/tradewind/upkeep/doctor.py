@@ -62,6 +62,8 @@ def examine(
         store = stores.open(url)
         opened = store
         collect("store", lambda: checks.store_checks(opened))
+        collect("store", lambda: checks.folder_checks(opened.url))
+        collect("store", lambda: checks.endpoint_checks(opened.url, os.environ))
         met = [f.measured.get("error", "") for f in found if f.about == "store"]
         met = [name for name in met if name]
         collect("credentials", lambda: checks.credential_checks(opened.url, met))

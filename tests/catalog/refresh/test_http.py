@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+from tests.endless import ENOUGH, endless
 from tests.local_http import LocalHttp, Reply
 from tradewind.catalog.refresh.http import Http
 from tradewind.errors import SourceFailed
@@ -123,3 +124,11 @@ def test_a_proxy_is_used_unless_told_otherwise(
     assert behind.get_json("http://prices.invalid/prices") == {"by": "proxy"}
     with pytest.raises(SourceFailed):
         behind.get_json("http://direct.invalid/prices")
+
+
+def test_an_answer_that_is_too_large_is_not_received_to_its_end() -> None:
+    with endless() as (url, door):
+        with pytest.raises(SourceFailed, match="larger than 64 MiB"):
+            HTTP.get_json(f"{url}/prices")
+        assert door.gone.wait(60)
+        assert door.sent < ENOUGH

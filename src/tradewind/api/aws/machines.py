@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tradewind import clock
+from tradewind import clock, endpoints
 from tradewind.errors import InvalidValue, NoAccess, NotFound
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ class Packer:
             if os.environ.get(name):
                 environment["AWS_ENDPOINT_URL_S3"] = os.environ[name]
                 break
+        if os.environ.get(endpoints.ALLOW):
+            environment[endpoints.ALLOW] = os.environ[endpoints.ALLOW]
         return Luggage(
             kit=self._link("get_object", kit),
             sha256=kit.split("/")[-2],

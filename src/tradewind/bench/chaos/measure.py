@@ -157,7 +157,7 @@ def _controllers(root: Path, store: Store) -> Iterator[Callable[[], None]]:
 def _started(log: Path, words: Sequence[str], store: Store) -> subprocess.Popen[bytes]:
     with log.open("ab") as out:
         return subprocess.Popen(
-            [sys.executable, "-m", "tradewind", *words, "--store", store.url],
+            [sys.executable, "-P", "-m", "tradewind", *words, "--store", store.url],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -216,7 +216,7 @@ def _log(store: Store, run_id: str, state: RunState) -> bytes:
 
 def _once(words: Sequence[str], store: Store) -> bytes:
     return subprocess.run(
-        [sys.executable, "-m", "tradewind", *words, "--store", store.url],
+        [sys.executable, "-P", "-m", "tradewind", *words, "--store", store.url],
         check=False,
         stdout=subprocess.PIPE,
     ).stdout

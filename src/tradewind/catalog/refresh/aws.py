@@ -26,6 +26,7 @@ from datetime import UTC, datetime, time, timedelta
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
+from tradewind import endpoints
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
 from tradewind.errors import SourceFailed
 from tradewind.units import Micros
@@ -295,6 +296,7 @@ def _spot(context: Context, machines_in: Mapping[str, Mapping[str, _Machine]]) -
                 ),
             )
             with closing(client):
+                endpoints.check(client.meta.endpoint_url, env)
                 yield from _spot_in(context, client, region, machines)
         except ClientError as error:
             # AuthFailure is also what a region answers that the account has not switched on.

@@ -78,7 +78,7 @@ class Http:
         """The lines of a text too large to hold, as they arrive; `progress` is told the bytes.
 
         Who may stop before the end closes the generator (`contextlib.closing`)."""
-        response = self._request("GET", url, {"accept": "*/*"}, None, preload=False)
+        response = self._request("GET", url, {"accept": "*/*"}, None)
         total = int(response.headers.get("content-length") or 0) or None
         try:
             raw = io.BufferedReader(_Counted(response, total, progress), 1 << 20)
@@ -97,13 +97,22 @@ class Http:
         # A proxy or an overloaded server now and then sends half a document with a whole header;
         # asking again mends it. A format that really changed fails every time.
         for attempt in range(self._decodes):
-            data = self._request(method, url, headers, body).data
+            last = attempt + 1 == self._decodes
+            response = self._request(method, url, headers, body)
+            try:
+                data = _whole(response)
+            except urllib3.exceptions.HTTPError as error:
+                if last:
+                    raise SourceFailed(
+                        f"{_place(url)}: the answer broke off: {_reason(error)}"
+                    ) from None
+                continue
             if len(data) > _LARGEST_JSON:
                 raise SourceFailed(f"{_place(url)}: the answer is larger than 64 MiB")
             try:
                 return json.loads(data)
             except (ValueError, RecursionError) as error:
-                if attempt + 1 == self._decodes:
+                if last:
                     start = data[:60].decode("utf-8", "replace")
                     raise SourceFailed(
                         f"{_place(url)}: the answer is not JSON ({error}); it starts {start!r}"
@@ -116,13 +125,12 @@ class Http:
         url: str,
         headers: Mapping[str, str] | None,
         body: bytes | None,
-        *,
-        preload: bool = True,
     ) -> urllib3.BaseHTTPResponse:
+        """Its content is for the caller to read, as much of it as it wants."""
         pool = self._pool(url)
         merged = {**pool.headers, **(headers or {})}
         try:
-            response = pool.request(method, url, headers=merged, body=body, preload_content=preload)
+            response = pool.request(method, url, headers=merged, body=body, preload_content=False)
         except urllib3.exceptions.HTTPError as error:
             raise SourceFailed(
                 f"{_place(url)}: {_reason(error)}",
@@ -168,10 +176,26 @@ class _Counted(io.RawIOBase):
         return len(chunk)
 
 
-def _start(response: urllib3.BaseHTTPResponse) -> str:
-    """What the answer begins with. It is read to its end, or its connection would stay open."""
+def _whole(response: urllib3.BaseHTTPResponse) -> bytes:
+    """The answer, and of one that is too large a byte too many."""
+    data = b""
     try:
-        return response.data[:200].decode("utf-8", "replace").strip()
+        while len(data) <= _LARGEST_JSON:
+            more = response.read(_LARGEST_JSON + 1 - len(data), decode_content=True)
+            if not more:
+                response.release_conn()  # whole: the connection can be used again
+                break
+            data += more
+        return data
+    finally:
+        response.close()
+        response.release_conn()
+
+
+def _start(response: urllib3.BaseHTTPResponse) -> str:
+    """What the answer begins with."""
+    try:
+        return response.read(200, decode_content=True).decode("utf-8", "replace").strip()
     except urllib3.exceptions.HTTPError:
         return ""
     finally:

@@ -6,10 +6,11 @@ addresses: AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_EC2 lead elsewhere.
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
-from tradewind import awskeys
+from tradewind import awskeys, endpoints
 from tradewind.errors import MissingExtra, NoAccess
 
 _CONNECT_S, _READ_S = 5, 30
@@ -46,6 +47,7 @@ class Account:
         with self._lock:
             if key not in self._clients:
                 made = self._made(service, region, attempts)
+                endpoints.check(made.meta.endpoint_url, os.environ)
                 # Not for what is like S3 and stands elsewhere: that seldom has a name per bucket.
                 if service == "s3" and ".amazonaws.com" in made.meta.endpoint_url:
                     made = self._made(service, region, attempts, s3=_REGIONAL)

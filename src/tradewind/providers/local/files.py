@@ -152,8 +152,7 @@ def write_first(path: Path, value: Struct) -> None:
 def locked(path: Path, *, wait: bool = True) -> Iterator[BinaryIO | None]:
     """The open, locked file; None if it is another's and we do not wait."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        stream = path.open("a+b")
+        stream = ownfiles.append(path, "a+b")
     except OSError as error:
         raise NoAccess(f"{path} cannot be opened: {error.strerror or error}") from None
     with stream:

@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec.structs import replace
 
 from tradewind import clock as clocks
+from tradewind import ownfiles
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model.boot import Boot
 from tradewind.model.finding import Finding
@@ -77,7 +78,7 @@ class LocalProvider:
         store_url: str,
         *,
         clock: Callable[[], float] = wall,
-        command: Sequence[str] = (sys.executable, "-m", "tradewind.supervisor"),
+        command: Sequence[str] = (sys.executable, "-P", "-m", "tradewind.supervisor"),
         interruptions: Interruptions | None = None,
         own_only: bool = False,
         job_of: Callable[[str], str | None] | None = None,
@@ -377,7 +378,7 @@ class LocalProvider:
 
 
 def _spawn(folder: MachineFolder) -> subprocess.Popen[bytes]:
-    with folder.log.open("ab") as log:
+    with ownfiles.append(folder.log) as log:
         return subprocess.Popen(
             [sys.executable, "-P", "-m", "tradewind.providers.local.host", folder.path],
             env=processes.marked(os.environ, folder.path),

@@ -17,6 +17,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tradewind.errors import BadFile, NoAccess
+from tradewind.ownfiles import make_folder
 from tradewind.torch.data import download, locks, words
 from tradewind.torch.data.sources import shown, source
 
@@ -95,7 +96,7 @@ class Cache:
                 self._pins[name] = self._pinned(name)
 
     def _pinned(self, name: str) -> int:
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder, 0o777)
         while True:
             handle = os.open(
                 self.folder / f".{name}.use", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644

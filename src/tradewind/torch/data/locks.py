@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tradewind import clock
 from tradewind.errors import NoAccess
+from tradewind.ownfiles import make_folder
 
 _LOOK_S, _SAY_S = 0.05, 10.0
 
@@ -36,7 +37,7 @@ def _taken(path: Path, what: str, say: Callable[[str], None]) -> tuple[int, bool
     waited = False
     while True:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent, 0o777)
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise NoAccess(

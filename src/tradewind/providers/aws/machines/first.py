@@ -99,7 +99,9 @@ def main(path: Path) -> None:
     (home / "boot.json").write_text(json.dumps(boot))
     count(home / "used", boot["store_url"], len(kit))
     print(f"{boot['machine_id']} is rank {boot['rank']}", flush=True)  # noqa: T201
-    os.execv(sys.executable, [sys.executable, str(home / "bootstrap.py"), str(home / "boot.json")])
+    os.execv(
+        sys.executable, [sys.executable, "-P", str(home / "bootstrap.py"), str(home / "boot.json")]
+    )
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ if [ -z "$python" ]; then
   echo "error: this image has no Python 3.11 or newer, and none can be installed"
   code=1
 else
-  "$python" first.py "$home/given.json"
+  "$python" -P first.py "$home/given.json"
   code=$?
 fi
 if [ "$code" != 0 ]; then
