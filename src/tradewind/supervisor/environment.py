@@ -29,7 +29,8 @@ _PREFIXES = (
     "LC_",
     "TRADEWIND_",  # ours; by TRADEWIND_MACHINE a machine's processes are found
     # devices, and how the processes of a training talk to each other
-    "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "HIP_", "ROCR_", "NCCL_", "GLOO_", "UCX_", "FI_", "RDMAV_",
+    "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "HIP_", "ROCR_",
+    "NCCL_", "GLOO_", "UCX_", "FI_", "RDMAV_",
     # PyTorch and what it computes with
     "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_", "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_",
 )  # fmt: skip
