@@ -28,13 +28,14 @@ def home(env: Mapping[str, str] | None = None) -> Path:
         raise NoAccess(f"there is no folder {chosen}: {error}", hint="set TRADEWIND_HOME") from None
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Atomically: a reader sees the old file or the new one, whole, also after a crash. What a
-    killed writer has left beside it is swept by the next."""
+    killed writer has left beside it is swept by the next. `mode` is for a new file, less what the
+    umask takes: from its first byte on, nobody else can read a file of 0o600."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path)
-        with _unnamed(path) as (beside, stream):
+        with _unnamed(path, mode) as (beside, stream):
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -52,11 +53,12 @@ def replace(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _unnamed(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+def _unnamed(path: Path, mode: int) -> Iterator[tuple[Path, BinaryIO]]:
     """A new file beside it that is ours: locked, so that no sweeper takes it for a dead one's."""
     while True:
         beside = path.with_name(f".{path.name}.{os.getpid()}-{next(_numbers)}.new")
-        with beside.open("wb") as stream:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        with open(os.open(beside, flags, mode), "wb") as stream:  # noqa: PTH123 -- a descriptor
             fcntl.flock(stream, fcntl.LOCK_EX)
             if not os.fstat(stream.fileno()).st_nlink:
                 continue  # a sweeper was between our opening it and our locking it

@@ -242,7 +242,7 @@ class Work:
             packed, sha256 = _text(given, "bundle"), _text(given, "bundle_sha256")
             self._patiently(lambda: self._fetch(packed, sha256), cancelled)
         folder = _workdir(self._folder.work, _text(given, "workdir"))
-        env = self._env(self.spec)
+        env = self._env(self.spec) | self._patiently(self._secrets, cancelled)
         self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
         setup = _text(given, "setup")
         if setup and not self._folder.setup_done.exists():
@@ -307,6 +307,14 @@ class Work:
         self._store.download(key, self._folder.bundle)
         _check(self._folder.bundle, sha256)
         unpack(self._folder.bundle, work)
+
+    def _secrets(self) -> dict[str, str]:
+        named = _table(self.spec.job, "secrets") if self.spec else {}
+        if not named:
+            return {}
+        from tradewind.supervisor import secrets
+
+        return secrets.values(named, self._boot)
 
     def _newest(self, resume: str) -> str:
         """What this leg has saved itself, if it has: after a failure in place, or a restart."""

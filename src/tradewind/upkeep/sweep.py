@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tradewind import clock, journal, runs_store, steps
-from tradewind.api import follow, wishes
+from tradewind.api import follow, handed, wishes
 from tradewind.controller.controller import Controller
 from tradewind.errors import BadFile, TradewindError
 from tradewind.journal import Commit
@@ -36,7 +36,7 @@ _PROBES = "probe/"
 
 class Item(Struct, frozen=True):
     kind: str
-    """machine, submission, trial, token, folder, process, wish, log"""
+    """machine, submission, trial, token, folder, process, wish, secrets, log"""
     name: str
     words: str
     act: Callable[[], bool]
@@ -203,10 +203,14 @@ def _of_provider(provider: Upkeep, over: _Over) -> Iterator[Item]:
 
 
 def _own_files(over: _Over) -> Iterator[Item]:
-    """How a run's machines were to be interrupted, and what its watcher in the background said."""
+    """How a run's machines were to be interrupted, the secrets that they were handed, and what its
+    watcher in the background said."""
     for path in sorted(wishes.folder().glob("*.json")):
         if over.for_good(path.stem):
             yield Item("wish", path.stem, "how its machines were taken", partial(_unlink, path))
+    for path in sorted(handed.folder().glob("*.json")):
+        if over.for_good(path.stem):
+            yield Item("secrets", path.stem, "what its job was handed", partial(_unlink, path))
     for path in sorted(follow.log_of("x").parent.glob("*.log")):
         if over.for_good(path.stem):
             yield Item("log", path.stem, "what its watcher said", partial(_unlink, path))

@@ -93,6 +93,9 @@ class Packer:
             if os.environ.get(name):
                 environment["AWS_ENDPOINT_URL_S3"] = os.environ[name]
                 break
+        for name in ("AWS_ENDPOINT_URL_SSM", "AWS_ENDPOINT_URL_SECRETS_MANAGER"):
+            if os.environ.get(name):
+                environment[name] = os.environ[name]
         return Luggage(
             kit=self._link("get_object", kit),
             sha256=kit.split("/")[-2],

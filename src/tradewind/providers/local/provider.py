@@ -45,6 +45,7 @@ from tradewind.providers.local.files import (
     is_name,
     locked,
     read,
+    secrets_of,
     write,
 )
 from tradewind.providers.local.interruptions import Interruptions
@@ -83,7 +84,8 @@ class LocalProvider:
         machines of runs in this store are listed. Those of other stores live in the same home, and
         a controller of this one would find no journal that claims them."""
         processes.need_linux()
-        root = home.resolve() / "local"
+        self._home = home.resolve()
+        root = self._home / "local"
         self._tokens, self._launches = root / "tokens", root / "launches"
         self._machines = root / "machines"
         self._store_url, self._clock = store_url, clock
@@ -180,6 +182,7 @@ class LocalProvider:
                         after=after,
                         relieves=request.relieves,
                         notice=str(MachineFolder(self._machines / name).notice),
+                        secrets=str(secrets_of(self._home, request.run_id)),
                         python=sys.executable,
                         up_since_s=clocks.monotonic(),
                     ),
