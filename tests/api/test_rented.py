@@ -16,7 +16,7 @@ from tradewind import errors
 from tradewind import store as stores
 from tradewind.api import fleet, rented, submit
 from tradewind.model import places
-from tradewind.providers.aws.footprint import KEY
+from tradewind.providers.aws.footprint import KEY, secrets_path
 from tradewind.providers.aws.machines import storage
 from tradewind.providers.aws.provider import FACTS
 from tradewind.store.base import Store
@@ -26,7 +26,8 @@ name: lora
 work: {on: 1xA10G, step: 1s, steps: "20,000", memory: 10GB}
 checkpoint: {every: 5m, size: 2GB}
 limits: {deadline: 4d, budget: $100, accelerators: [A10G], regions: ["us-*"]}
-run: {command: "python train.py"}
+run:
+  command: "python train.py"
 """
 
 
@@ -193,3 +194,27 @@ def test_luggage_is_a_kit_by_a_link_that_dies(store: Store, cloud: Control, work
     assert first.environment["AWS_REGION"] == "us-east-1"
     assert "SECRET" not in str(first.environment)
     assert packer(request(), "arm64").sha256 != first.sha256
+
+
+def test_files_of_this_computer_are_no_secrets_for_rented_machines(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    record = footprint(cloud)
+    store.replace(KEY, record.encoded())
+    work.write_text(f"{WORK}  secrets: {{HF_TOKEN: file:~/.hf_token}}\n")
+    on = rented.On(store, "aws")
+    path = secrets_path(store.url)
+    with pytest.raises(errors.InvalidValue, match=r"HF_TOKEN is in a file") as caught:
+        submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
+    assert f"put-parameter --region us-east-1 --type SecureString --name /{path}" in str(
+        caught.value
+    )
+    work.write_text(f"{WORK}  secrets: {{HF_TOKEN: aws-ssm:/{path}hf}}\n")
+    spec = submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
+    assert spec.job["secrets"] == {"HF_TOKEN": f"aws-ssm:/{path}hf"}
+    assert not any("endpoints" in words for words in on.warnings)
+    private = {name: structs.replace(each, public=False) for name, each in record.regions.items()}
+    store.replace(KEY, structs.replace(record, regions=private).encoded())
+    on = rented.On(store, "aws")
+    submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
+    assert any("endpoints for Systems Manager" in words for words in on.warnings)

@@ -75,3 +75,45 @@ def test_folders_that_are_not_runs_stop_no_listing(cli: Cli, tmp_path: Path) -> 
     listed = cli("ps", "--all", "--store", url, "--json").json["runs"]
     assert [each["run"] for each in listed] == [RUN]
     assert "not a run: -option, with space" in cli("doctor", "runs", "--store", url).out
+
+
+def test_what_looks_like_a_secret_is_in_no_output(cli: Cli, tmp_path: Path) -> None:
+    """Journals of older versions may hold tokens, in the environment or in the command."""
+    url = str(tmp_path / "store")
+    store = stores.open(url)
+    token = "hf" + "_aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3"
+    job = {
+        "command": f"HF={token} python train.py",
+        "env": {"B": token, "OLD_TOKEN": "short-one", "NCCL_DEBUG": "INFO"},
+    }
+    events: list[Event] = [submitted(job=job), requested(), found(a_machine()), up()]
+    store.create(places.live(RUN), b"{}")
+    journal.append(store, RUN, 1, writer="w", at=AT, events=events)
+    page = tmp_path / "report.html"
+    told = [
+        cli("show", RUN, "--store", url, "--json").out,
+        cli("show", RUN, "--store", url).out,
+        cli("ps", "--store", url, "--json").out,
+        cli("report", RUN, "--store", url).out,
+        cli("report", RUN, "--store", url, "--json").out,
+        cli("report", RUN, "--store", url, "--html", str(page)).out + page.read_text(),
+    ]
+    for text in told:
+        assert token not in text
+        assert "short-one" not in text
+    assert "NCCL_DEBUG" in told[0]
+    assert "•••" in told[0]
+    assert "HF=••• python train.py" in told[1]
+
+
+def test_a_plan_shows_names_of_variables(cli: Cli, tmp_path: Path) -> None:
+    work = tmp_path / "work.yaml"
+    work.write_text(
+        "work: {hours: 1, on: 1xA100-80GB}\n"
+        "run: {command: x, env: {OLD_TOKEN: short-one, NCCL_DEBUG: INFO}, secrets: {A: file:/x}}\n"
+    )
+    ran = cli("plan", str(work), "--json")
+    assert "short-one" not in ran.out
+    run = ran.json["workload"]["run"]
+    assert run["env"] == {"OLD_TOKEN": "•••", "NCCL_DEBUG": "INFO"}
+    assert run["secrets"] == {"A": "file:/x"}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from tests.controller.fakes import World
 from tradewind import clock
@@ -33,8 +34,12 @@ def test_a_memory_comes_back_as_it_was(tmp_path: Path) -> None:
     state = controller.memory.runs["run-1"].state
     state.ratios["1 small in cloud/r1-a"] = 0.5
     state.refusals["no_quota x"] = Refusal("x", "no_quota", 3)
+    assert state.spec is not None
+    state.spec = replace(state.spec, job={"command": "x", "env": {"A": "of-nobody-here"}})
     path = persist.place(tmp_path, "memory://x")
     persist.save(path, controller.memory, "memory://x", 5000.0)
+    assert b"of-nobody-here" not in path.read_bytes()
+    state.spec = replace(state.spec, job={})
     loaded = persist.load(path, "memory://x", 5001.0)
     assert remembered(loaded) == remembered(controller.memory)
     assert loaded.runs["run-1"].state.leg is not None

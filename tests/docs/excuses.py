@@ -58,6 +58,7 @@ EXCUSES = [
         r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|cd )",
         "an account; tests/system/test_aws.py",
     ),
+    Excuse("docs/aws.md", r"aws ssm ", "an account, and AWS's own tool; tests/supervisor"),
     Excuse("docs/commands/run.md", r"tradewind run .*--on aws", "an account; tests/system"),
     Excuse("docs/commands/ssh.md", r"tradewind ssh", "a machine; tests/api/test_shell.py"),
     Excuse("docs/commands/tick.md", r"\* \* \* \* \* ", "a line for cron, with a bucket"),

@@ -115,6 +115,7 @@ def test_what_a_supervisor_is_given(home: Path) -> None:
         "relieves": 0,
         "host": "127.0.0.1",
         "notice": str(folder(home, two) / "notice.json"),
+        "secrets": str(home.resolve() / "local" / "secrets" / "run-1.json"),
         "python": given["python"],
         "key": "",
         "job_sha256": "",

@@ -135,8 +135,7 @@ class MachineUnderTest:
             launch_id=f"l-1-{os.getpid()}-{abs(hash(str(run.folder)))}",
             hard_stop_s=hard_stop_s,
             after=2,
-            notice=str(self.notice),
-            **more,
+            **({"notice": str(self.notice)} | more),
         )
         (self.folder / "boot.json").write_bytes(json.encode(self.boot))
         self.supervisor: Supervisor

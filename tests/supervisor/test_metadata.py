@@ -88,11 +88,11 @@ def test_a_recommendation_is_no_notice(service: Service) -> None:
 
 def test_a_token_that_is_too_old_is_renewed(service: Service) -> None:
     told = Ec2(service.url, each_s=0.02)
-    eventually(lambda: told._token == "first")
+    eventually(lambda: told._service._token == "first")
     service.tokens = {"second"}
     service.says[REBALANCE] = "{}"
     eventually(lambda: told.at_risk)
-    assert told._token == "second"
+    assert told._service._token == "second"
     told.close()
 
 

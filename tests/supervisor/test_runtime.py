@@ -61,6 +61,20 @@ def test_what_a_job_finds(launch: Launch) -> None:
     assert Path(found["TRADEWIND_SAVE"]).parent == machine.folder
 
 
+def test_a_job_gets_nothing_of_the_environment_that_was_not_meant_for_it(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "MY_DATABASE"):
+        monkeypatch.setenv(name, "not-for-jobs")
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
+    machine = launch("env", env={"MINE": "7"})
+    machine.does("finished")
+    assert "not-for-jobs" not in machine.log()
+    found = set(machine.log().splitlines())
+    assert {"OMP_NUM_THREADS=3", "HTTPS_PROXY=http://proxy:3128", "MINE=7"} <= found
+
+
 def test_a_job_finds_the_layout_of_what_was_bought(launch: Launch) -> None:
     layout = {"dp": 4, "tp": 2, "sharding": "zero3", "precision": "bf16"}
     way = structs.replace(WAY, layout=layout)

@@ -27,8 +27,8 @@ print("whole", n)
 
 def counting(made: Chain) -> Path:
     """A job that prints until it is told that it is enough."""
-    made.env["ENOUGH"] = str(made.folder / "enough")
-    return made.job("python count.py", count__py=COUNT)
+    told = f"  env: {{ENOUGH: {made.folder / 'enough'}}}\n"
+    return made.job("python count.py", more=told, count__py=COUNT)
 
 
 def enough(made: Chain) -> None:

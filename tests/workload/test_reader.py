@@ -401,7 +401,7 @@ def test_variables_of_the_job() -> None:
     [
         ("[A]", "expected names with their values"),
         ("{TRADEWIND_RUN: x}", "TRADEWIND_RUN is ours"),
-        ("{1A: x}", "'1A' is no name of a variable"),
+        ("{1A: x}", "'1A' is not the name of a variable"),
     ],
 )
 def test_variables_that_are_none(env: str, words: str) -> None:

@@ -66,9 +66,11 @@ class On:
         `rejected`."""
         from msgspec.structs import replace
 
+        from tradewind.api import handed
         from tradewind.providers.aws.clients import Account
         from tradewind.providers.aws.limits.usable import usable
 
+        handed.check(spec, self._secrets_hint())
         every = [way for each in spec.ways for way in self._zoned(each)]
         zoned = list({(way.what, way.nodes): way for way in reversed(every)}.values())[::-1]
         if not zoned:
@@ -80,7 +82,7 @@ class On:
         self._check(account.number())
         found = usable(account, self._record, zoned, store_url=self._store_url)
         self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
-        self.warnings = list(found.warnings)
+        self.warnings = [*found.warnings, *self._unreachable(spec)]
         if not found.ways:
             first = found.rejected[0]
             raise NotFound(
@@ -89,6 +91,25 @@ class On:
             )
         ways = tuple(self._priced(spec, way) for way in found.ways)
         return replace(spec, ways=ways, predicted_cost=_at_prices_of_now(spec, ways))
+
+    def _secrets_hint(self) -> str:
+        from tradewind.providers.aws.footprint import secrets_path
+
+        name = f"/{secrets_path(self._store_url)}NAME"
+        return (
+            f"aws ssm put-parameter --region {self._record.bucket_region} --type SecureString"
+            f" --name {name} --value file://FILE; then write aws-ssm:{name}"
+        )
+
+    def _unreachable(self, spec: Spec) -> list[str]:
+        """Secrets that machines without a way to the internet cannot look up."""
+        private = [name for name in self._regions if not self._record.regions[name].public]
+        if not private or not spec.job.get("secrets"):
+            return []
+        return [
+            f"machines in {', '.join(private)} reach S3 alone: their secrets can be read only where"
+            " you have made endpoints for Systems Manager or Secrets Manager in that network"
+        ]
 
     def _check(self, number: str) -> None:
         """Of another account, or refused altogether (`number` was asked for), they could launch

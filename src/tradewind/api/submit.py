@@ -187,17 +187,20 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     from msgspec.structs import replace
 
     from tradewind import steps
-    from tradewind.api import fleet, owned, wishes
+    from tradewind.api import fleet, handed, owned, wishes
     from tradewind.controller.drive import performer
     from tradewind.model import places
     from tradewind.supervisor import bundle
 
     run_id = clock.new_id(spec.name)
+    handed.check(spec, "keep it in the cloud's own store of secrets (docs/aws.md#secrets)")
+    values = handed.read(spec)
     with tempfile.TemporaryDirectory() as place:
         packed = bundle.pack(folder, Path(place) / "bundle.tar.gz")
         store.upload(places.bundle(run_id), packed.path)
     sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
     spec = replace(spec, job=spec.job | sent)
+    handed.keep(run_id, values)
     if any(way.provider == "local" for way in spec.ways):
         owned.keep(run_id, spec.job)
     if wish is not None:
@@ -205,6 +208,7 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
         store.replace(places.rehearsal(run_id), json.encode(wish))
     if not steps.run(fleet.clerk().submit(run_id, spec), performer(store, {})):
         wishes.drop(run_id)
+        handed.drop(run_id)
         owned.drop(run_id)
         raise InvalidValue(
             f"submitting {run_id} took so long that it was given up", hint="run it again"

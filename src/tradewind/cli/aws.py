@@ -83,6 +83,7 @@ def setup(
 
     Shows first what is missing, and asks. What is there already is left as it is, so it may be run
     again at any time."""
+    from tradewind.providers.aws.footprint import secrets_path
     from tradewind.providers.aws.setup.things import checked
 
     url = checked(store_url)
@@ -120,6 +121,8 @@ def setup(
         render.print_json({"store": url, "changes": changed, "things": _rows(lines), **record})
     else:
         click.echo(words)
+        path = secrets_path(url)
+        render.note(f"secrets of jobs: aws-ssm:/{path}… and aws-secretsmanager:{path}…")
         if private:
             render.note(
                 "machines have no way to the internet: what a job needs must be in its image, its"

@@ -148,7 +148,9 @@ def _show(best: Plan, spec: Spec) -> None:
     if first.nodes != best.nodes and spec.predicted_cost is not None:
         money = format_money(spec.predicted_cost, digits=2)
         click.echo(f"  cost      {money}, since the plan has {render.count(best.nodes, 'machine')}")
-    click.echo(f"  command   {spec.job['command']}")
+    click.echo(f"  command   {spec.shown_command}")
+    for name, where in spec.job.get("secrets", {}).items():
+        click.echo(f"  secret    {name} from {where}")
 
 
 def _may_cost(best: Plan, spec: Spec) -> None:

@@ -57,7 +57,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
                 "diagnosis": [to_builtins(each) for each in diagnose(sight.figures)],
                 "summary": ps.row(loaded, sight.step) if loaded.state.spec else None,
                 "legs": to_builtins(legs),
-                "commits": [to_builtins(commit) for commit in loaded.commits],
+                "commits": [_shown(to_builtins(commit)) for commit in loaded.commits],
             }
         )
         return
@@ -76,6 +76,16 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
     more = runview.more(loaded.events)
     if more:
         render.note(f"more: {more}")
+
+
+def _shown(commit: dict[str, Any]) -> dict[str, Any]:
+    """Without what looks like a secret in what was submitted."""
+    from tradewind.model.sensitive import redacted_job
+
+    for event in commit["events"]:
+        if "spec" in event:
+            event["spec"]["job"] = redacted_job(event["spec"]["job"])
+    return commit
 
 
 def _could_not_begin(store: Store, run_id: str, legs: list[int]) -> None:
@@ -103,7 +113,7 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
         return
     row = ps.row(loaded, sight.step)
     click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
-    click.echo(f"  command  {one_line(state.spec.job.get('command', ''))}")
+    click.echo(f"  command  {one_line(state.spec.shown_command)}")
     of = f" of {state.spec.work:,.0f}" if state.spec.steps else ""
     click.echo(f"  work     {sight.step:,.0f}{of}, saved {state.saved:,.0f}")
     limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"

@@ -11,6 +11,7 @@ import hashlib
 from pathlib import Path
 
 from msgspec import Struct, json
+from msgspec.structs import replace as replace_fields
 
 from tradewind import __version__
 from tradewind.controller.memory import Memory, Pulse, RunMemory
@@ -55,7 +56,7 @@ def place(home: Path, store_url: str) -> Path:
 def save(path: Path, memory: Memory, store_url: str, at: float) -> None:
     runs = {
         name: _Run(
-            run.state,
+            _without_job(run.state),
             {number: run.since[number] for number in sorted(run.since)[-_KEPT_COMMITS:]},
             {m: _Pulse(p.beat, p.changed, p.looked) for m, p in run.pulses.items()},
             run.unlisted,
@@ -63,6 +64,13 @@ def save(path: Path, memory: Memory, store_url: str, at: float) -> None:
         for name, run in memory.runs.items()
     }
     replace(path, json.encode(_Saved(__version__, store_url, at, runs, memory.unclaimed)))
+
+
+def _without_job(state: RunState) -> RunState:
+    """A controller decides nothing by a run's command and variables: no copy of them lies here."""
+    if state.spec is None:
+        return state
+    return replace_fields(state, spec=replace_fields(state.spec, job={}))
 
 
 def load(path: Path, store_url: str, now: float) -> Memory:

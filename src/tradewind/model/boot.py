@@ -27,6 +27,9 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     notice: str = ""
     """Where the provider tells that it will take the machine: a file for local ones, else the name
     of the provider whose metadata service is to be asked."""
+    secrets: str = ""
+    """A file that only its user may read, with values of the job's secrets that were handed over on
+    this computer; "": none can be."""
     python: str = ""
     """The interpreter that has Tradewind, where it is known; else the kit is installed."""
     key: str = ""

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 from tradewind.errors import InvalidValue
 from tradewind.model.figures import Figures
 from tradewind.model.plausible import Amount, Code, Count, Label, Rate, Words
+from tradewind.model.sensitive import redacted
 from tradewind.model.usage import Rates, Usage
 
 
@@ -147,6 +148,11 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In a rehearsal, so many seconds of its world go by in one of ours. Prices are for an hour of
     ours, so that they are paid as in its world; policies, whose beliefs are of hours, are asked in
     its time."""
+
+    @property
+    def shown_command(self) -> str:
+        """For people: a journal of an older Tradewind may have a token in it."""
+        return redacted(str(self.job.get("command") or ""))
 
     def __post_init__(self) -> None:
         if not self.ways:

@@ -20,9 +20,11 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from tradewind.model import checks
+from tradewind.errors import InvalidValue
+from tradewind.model import checks, sensitive
 from tradewind.model.checks import Fault
 from tradewind.model.offer import MARKETS
+from tradewind.model.secrets import parse as parse_reference
 from tradewind.model.shape import Shape, Work
 
 if TYPE_CHECKING:
@@ -432,7 +434,11 @@ class Job:
     """A job that makes no step and uses nothing for so long is idle."""
     on_idle: str = REPORT
     env: Mapping[str, str] = field(default_factory=dict)
-    """Variables of the job."""
+    """Variables of the job, which everybody may read who may read the store."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Variables whose values are elsewhere, each with where (model/secrets.py)."""
+    not_secret: tuple[str, ...] | None = None
+    """Of `env`, `command` and `setup`, what looks like a secret and is none."""
 
     def __post_init__(self) -> None:
         checks.raise_any("run", self.faults(_values(self)))
@@ -446,11 +452,42 @@ class Job:
         yield from checks.whole(values, "max_duration_s", field="max_duration")
         yield from checks.whole(values, "idle_s", field="idle")
         yield from checks.choice(values, "on_idle", ON_IDLE)
-        for name in values.get("env") or ():
-            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                yield Fault("env", f"{name!r} is no name of a variable")
-            elif name.startswith("TRADEWIND_"):
-                yield Fault("env", f"{name} is ours: names that begin so are taken")
+        yield from checks.listed(values, "not_secret")
+        env, secrets = values.get("env") or {}, values.get("secrets") or {}
+        for table, names in (("env", env), ("secrets", secrets)):
+            for name in names:
+                if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+                    yield Fault(table, f"{name!r} is not the name of a variable")
+                elif name.startswith("TRADEWIND_"):
+                    yield Fault(table, f"{name} is ours: names that begin so are reserved")
+        for name, reference in secrets.items():
+            if name in env:
+                yield Fault("secrets", f"{name} is in env too")
+            try:
+                parse_reference(reference)
+            except InvalidValue as error:
+                yield Fault("secrets", f"{name}: {error.message}", error.hint or "")
+        yield from _exposed(values)
+
+
+def _exposed(values: Mapping[str, Any]) -> Iterator[Fault]:
+    """What looks like a secret, where all who may read the store would read it. The message names
+    it, and does not repeat it."""
+    fine = values.get("not_secret") or ()
+    for name, value in (values.get("env") or {}).items():
+        found = sensitive.variable(name, str(value))
+        if found and name not in fine:
+            yield Fault("env", f"{name} looks like {found}", _SECRETS_HINT.format(name))
+    for name in ("command", "setup"):
+        found = sensitive.shape(str(values.get(name) or ""))
+        if found and name not in fine:
+            yield Fault(name, f"it holds what looks like {found}", _SECRETS_HINT.format(name))
+
+
+_SECRETS_HINT = (
+    "all who may read the store could read it; name where it is in run.secrets, or, if it is not a"
+    " secret, not_secret: [{}]"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

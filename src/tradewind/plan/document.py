@@ -26,6 +26,7 @@ from tradewind.model import (
     shape,
 )
 from tradewind.model.plan import Loser, Plan, Plans
+from tradewind.model.sensitive import redacted_job
 from tradewind.model.shape import Shape, Work
 from tradewind.units import MICROS_PER_DOLLAR, Micros
 
@@ -60,7 +61,7 @@ def to_json(plans: Plans) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "made_at": plans.made_at.isoformat(),
-        "workload": _plain(plans.workload),
+        "workload": _shown_workload(plans.workload),
         "deadline_hours": plans.deadline_hours,
         "best": plan_json(plans.best) if plans.best else None,
         "plans": [plan_json(plan) for plan in plans.plans],
@@ -81,6 +82,11 @@ def to_json(plans: Plans) -> dict[str, Any]:
         "prices": {"from": plans.prices_from or None, "until": plans.prices_until or None},
         "notes": list(plans.notes),
     }
+
+
+def _shown_workload(workload: Workload) -> dict[str, Any]:
+    plain: dict[str, Any] = _plain(workload)
+    return plain | ({"run": redacted_job(plain["run"])} if "run" in plain else {})
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -204,7 +210,7 @@ def _workload(value: Any) -> Workload:
         "data": lambda v: _made(Data, v, "workload.data"),
         "checkpoint": lambda v: _made(Checkpoint, v, "workload.checkpoint"),
         "limits": _limits,
-        "run": lambda v: _made(Job, v, "workload.run"),
+        "run": lambda v: _made(Job, _with_tuples(v), "workload.run"),
     }
     given = _fields(value, "workload", tuple(parts), needed=())
     return Workload(**{name: parts[name](inner) for name, inner in given.items()})
@@ -229,15 +235,18 @@ def _shape(kind: type, value: Mapping[str, Any]) -> Any:
 
 
 def _limits(value: Any) -> Limits:
-    if isinstance(value, dict):
-        value = {
-            name: tuple(inner) if isinstance(inner, list) else inner
-            for name, inner in value.items()
-        }
-        if "deadline" in value:
-            value["deadline"] = _moment(value["deadline"], "workload.limits.deadline")
+    value = _with_tuples(value)
+    if isinstance(value, dict) and "deadline" in value:
+        value["deadline"] = _moment(value["deadline"], "workload.limits.deadline")
     made: Limits = _made(Limits, value, "workload.limits")
     return made
+
+
+def _with_tuples(value: Any) -> Any:
+    """JSON has lists only."""
+    if not isinstance(value, dict):
+        return value
+    return {n: tuple(inner) if isinstance(inner, list) else inner for n, inner in value.items()}
 
 
 def _made(kind: type, value: Any, where: str) -> Any:

@@ -66,6 +66,7 @@ def spec(
         job={"command": workload.run.command}
         | ({"setup": workload.run.setup} if workload.run.setup else {})
         | ({"env": dict(workload.run.env)} if workload.run.env else {})
+        | ({"secrets": dict(workload.run.secrets)} if workload.run.secrets else {})
         | (job or {}),
         project=project,
         user=user,

@@ -79,7 +79,7 @@ def report(given: Sources, now: datetime) -> Report:
         state=state.outcome or state.phase,
         words=_words(given.commits, state),
         over=bool(state.outcome),
-        command=str(spec.job.get("command") or ""),
+        command=spec.shown_command,
         project=spec.project,
         user=spec.user,
         tags=spec.tags,

@@ -32,7 +32,7 @@ def event_words(event: events.Event) -> str:
 def _words(event: events.Event) -> str:
     match event:
         case events.Submitted():
-            return f"submitted: {event.spec.job.get('command', event.spec.name)}"
+            return f"submitted: {event.spec.shown_command or event.spec.name}"
         case events.LegRequested():
             return f"leg {event.request.leg}: {event.reason}"
         case events.MachinesFound():

@@ -1,7 +1,8 @@
 """The user's working folder as one file, packed where the run is submitted.
 
-Left out is what `.gitignore` and `.tradewindignore` say (git's rules, in every folder; the second
-file has the last word, and `!name` there takes something in again), and `.git`. The same content
+Left out is what git ignores and what `.tradewindignore` says (ignores.py), and `.git`. What is well
+known to hold secrets (secretfiles.py) is refused, unless `.tradewindignore` names it: `!name`. The
+same content
 makes the same bytes, whoever packs it when: names in order, no times, no owners. Links may lead to
 anywhere within the folder. `unpack.py` is the other end.
 """
@@ -16,17 +17,14 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tradewind.errors import InvalidValue, NoAccess
-from tradewind.units import format_bytes
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
+from tradewind.supervisor import ignores, secretfiles
+from tradewind.supervisor.ignores import Ignores
+from tradewind.units import format_bytes, format_names
 
 MOST_BYTES = 100_000_000
 MOST_FILES = 100_000
-_IGNORE = (".gitignore", ".tradewindignore")
 _NEVER = ".git"
 _LARGEST = 5
 
@@ -45,13 +43,24 @@ class _Entry:
     name: str
     path: Path
     info: os.stat_result
+    exposed: bool
+    """It holds a secret, by its name, and nobody has asked for it."""
 
 
 def pack(folder: Path, out: Path, *, most_bytes: int = MOST_BYTES) -> Bundle:
     """Writes the bundle to `out`, which lies outside the folder or is ignored there."""
     if not folder.is_dir():
         raise InvalidValue(f"{folder} is no folder", hint="name the folder with what the job needs")
-    entries = sorted(_walk(folder.resolve(), "", []), key=lambda entry: entry.name)
+    root = folder.resolve()
+    entries = sorted(_walk(root, "", ignores.of(root)), key=lambda entry: entry.name)
+    exposed = [entry.name for entry in entries if entry.exposed]
+    if exposed:
+        raise InvalidValue(
+            f"{folder} has files that hold secrets, by their names, and all who may read the store"
+            f" could read them: {format_names(exposed, 5)}",
+            hint="name them in .tradewindignore, and what the job needs of them in run.secrets; if"
+            f" it is to be sent nevertheless, write !{exposed[0].rpartition('/')[2]} there",
+        )
     files = [entry for entry in entries if stat.S_ISREG(entry.info.st_mode)]
     total = sum(entry.info.st_size for entry in files)
     if total > most_bytes or len(entries) > MOST_FILES:
@@ -72,22 +81,20 @@ def pack(folder: Path, out: Path, *, most_bytes: int = MOST_BYTES) -> Bundle:
     return Bundle(out, len(files), total, digest)
 
 
-def _walk(root: Path, below: str, rules: list[tuple[str, GitIgnoreSpec]]) -> Iterator[_Entry]:
+def _walk(root: Path, below: str, rules: Ignores) -> Iterator[_Entry]:
     """`below` is the folder's name in the bundle, "" or ending in /."""
     folder = root / below
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        own = _rules(folder)
     except OSError as error:
         raise NoAccess(
             f"{folder} cannot be read: {error.strerror}", hint="or name it in .tradewindignore"
         ) from None
-    rules = [(below, own), *rules] if own else rules
     for entry in entries:
         name = below + entry.name
         info = entry.stat(follow_symlinks=False)
         is_folder = stat.S_ISDIR(info.st_mode)
-        if entry.name == _NEVER or _ignored(name + "/" if is_folder else name, rules):
+        if entry.name == _NEVER or rules.ignored(entry.name + "/" if is_folder else entry.name):
             continue
         if stat.S_ISLNK(info.st_mode):
             _check_link(root, name)
@@ -96,29 +103,11 @@ def _walk(root: Path, below: str, rules: list[tuple[str, GitIgnoreSpec]]) -> Ite
                 f"{root / name} is a socket, a pipe or a device, which cannot be packed",
                 hint="delete it, or name it in .tradewindignore",
             )
-        yield _Entry(name, root / name, info)
+        secret = not is_folder and secretfiles.is_secret(name, root / name)
+        yield _Entry(name, root / name, info, secret and not rules.taken_in(entry.name))
         if is_folder:
-            yield from _walk(root, name + "/", rules)
-
-
-def _rules(folder: Path) -> GitIgnoreSpec | None:
-    from pathspec import GitIgnoreSpec
-
-    lines: list[str] = []
-    for name in _IGNORE:
-        path = folder / name
-        if path.is_file():
-            lines += path.read_text("utf-8", "surrogateescape").splitlines()
-    return GitIgnoreSpec.from_lines(lines) if lines else None
-
-
-def _ignored(name: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
-    """The nearest folder that has a rule for it decides."""
-    for below, spec in rules:
-        verdict = spec.check_file(name[len(below) :]).include
-        if verdict is not None:
-            return verdict
-    return False
+            inner = rules.inside(root / name, entry.name + "/")
+            yield from _walk(root, name + "/", inner)
 
 
 def _check_link(root: Path, name: str) -> None:

@@ -35,7 +35,7 @@ from tradewind.model.timing import UNREACHABLE_S
 from tradewind.ownfiles import replace
 from tradewind.store import meter
 from tradewind.store.base import Store
-from tradewind.supervisor import disk, keeper, meeting, progress
+from tradewind.supervisor import disk, environment, keeper, meeting, progress
 from tradewind.supervisor.cadence import Cadence
 from tradewind.supervisor.command import Command
 from tradewind.supervisor.decide import Job
@@ -242,7 +242,7 @@ class Work:
             packed, sha256 = _text(given, "bundle"), _text(given, "bundle_sha256")
             self._patiently(lambda: self._fetch(packed, sha256), cancelled)
         folder = _workdir(self._folder.work, _text(given, "workdir"))
-        env = self._env(given)
+        env = self._env(self.spec) | self._patiently(self._secrets, cancelled)
         self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
         setup = _text(given, "setup")
         if setup and not self._folder.setup_done.exists():
@@ -318,6 +318,14 @@ class Work:
         _check(self._folder.bundle, sha256)
         unpack(self._folder.bundle, work)
 
+    def _secrets(self) -> dict[str, str]:
+        named = _table(self.spec.job, "secrets") if self.spec else {}
+        if not named:
+            return {}
+        from tradewind.supervisor import secrets
+
+        return secrets.values(named, self._boot)
+
     def _newest(self, resume: str) -> str:
         """What this leg has saved itself, if it has: after a failure in place, or a restart."""
         boot = self._boot
@@ -362,16 +370,13 @@ class Work:
         if cancelled.wait(self._watch.real_s(_ASK_AGAIN_S)):
             raise _Cancelled
 
-    def _env(self, given: dict[str, Any]) -> dict[str, str]:
+    def _env(self, spec: Spec) -> dict[str, str]:
         boot = self._boot
-        users = given.get("env", {})
-        if not isinstance(users, dict):
-            raise BadFile(f"the job's env is {users!r} and no table of names and values")
+        own = _table(spec.job, "env")
         # `python` is the one that has Tradewind, as where the run was submitted.
         folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-        own = {str(name): str(value) for name, value in users.items()}
         return {
-            **os.environ,
+            **environment.inherited(os.environ, (boot.store_url, spec.data)),
             "PATH": os.pathsep.join(folders),
             "PYTHONUNBUFFERED": "1",
             **own,
@@ -421,6 +426,13 @@ def _text(given: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise BadFile(f"the job's {name} is {value!r} and no text")
     return value
+
+
+def _table(given: dict[str, Any], name: str) -> dict[str, str]:
+    table = given.get(name) or {}
+    if not isinstance(table, dict):
+        raise BadFile(f"the job's {name} is not a table of names and values")
+    return {str(key): str(value) for key, value in table.items()}
 
 
 def _check(bundle: Path, sha256: str) -> None:

@@ -1,4 +1,5 @@
-"""EC2's metadata service, asked again and again by a thread: is this machine to be taken?
+"""EC2's metadata service: what it says of this machine, and, asked again and again by a thread,
+whether the machine is to be taken.
 
 `spot/instance-action` says when, two minutes before as a rule. A rebalance recommendation comes
 earlier, or never, and is no promise: the machine is then at risk, and its job saves at once.
@@ -35,13 +36,43 @@ class _Action(Struct):
 _decode = decoder(_Action)
 
 
+class Service:
+    """Version 2: a token first, then everything with that. OSError where it does not answer."""
+
+    def __init__(self, endpoint: str = "") -> None:
+        named = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
+        self._endpoint = (named or "http://169.254.169.254").rstrip("/")
+        self._token = ""
+
+    def get(self, path: str, *, again: bool = True) -> bytes:
+        """Empty: there is no such thing."""
+        if not self._token:
+            ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_S)}
+            self._token = self._send("PUT", "api/token", ttl).decode()
+        try:
+            return self._send("GET", path, {"X-aws-ec2-metadata-token": self._token})
+        except HTTPError as error:
+            if error.code == _REFUSED and again:  # the token is too old
+                self._token = ""
+                return self.get(path, again=False)
+            if error.code == 404:
+                return b""
+            raise
+
+    def _send(self, method: str, path: str, headers: dict[str, str]) -> bytes:
+        asked = urllib.request.Request(
+            f"{self._endpoint}/latest/{path}", method=method, headers=headers
+        )
+        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:
+            found: bytes = answer.read(_MOST)
+        return found
+
+
 class Ec2:
     """A notice (notice.py) by the machine's metadata."""
 
     def __init__(self, endpoint: str = "", each_s: float = EACH_S) -> None:
-        named = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
-        self._endpoint = (named or "http://169.254.169.254").rstrip("/")
-        self._each_s, self._token = each_s, ""
+        self._service, self._each_s = Service(endpoint), each_s
         self._taken_at_s: float | None = None
         self.at_risk = False
         self._over = threading.Event()
@@ -63,33 +94,10 @@ class Ec2:
                 return
 
     def _ask(self) -> None:
-        said = self._get("meta-data/spot/instance-action")
+        said = self._service.get("meta-data/spot/instance-action")
         if said:
             action = _decode(said)
             if action is not None and action.action != "hibernate":
                 self._taken_at_s = action.time.timestamp()
-        if not self.at_risk and self._get("meta-data/events/recommendations/rebalance"):
+        if not self.at_risk and self._service.get("meta-data/events/recommendations/rebalance"):
             self.at_risk = True
-
-    def _get(self, path: str, *, again: bool = True) -> bytes:
-        """Empty: there is no such thing."""
-        if not self._token:
-            ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_S)}
-            self._token = self._send("PUT", "api/token", ttl).decode()
-        try:
-            return self._send("GET", path, {"X-aws-ec2-metadata-token": self._token})
-        except HTTPError as error:
-            if error.code == _REFUSED and again:  # the token is too old
-                self._token = ""
-                return self._get(path, again=False)
-            if error.code == 404:
-                return b""
-            raise
-
-    def _send(self, method: str, path: str, headers: dict[str, str]) -> bytes:
-        asked = urllib.request.Request(
-            f"{self._endpoint}/latest/{path}", method=method, headers=headers
-        )
-        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:
-            found: bytes = answer.read(_MOST)
-        return found

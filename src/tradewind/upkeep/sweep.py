@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tradewind import clock, journal, runs_store, steps
-from tradewind.api import follow, owned, wishes
+from tradewind.api import follow, handed, owned, wishes
 from tradewind.controller.controller import Controller
 from tradewind.errors import BadFile, TradewindError
 from tradewind.journal import Commit
@@ -36,7 +36,7 @@ _PROBES = "probe/"
 
 class Item(Struct, frozen=True):
     kind: str
-    """machine, submission, trial, token, folder, process, wish, mark, log"""
+    """machine, submission, trial, token, folder, process, wish, mark, secrets, log"""
     name: str
     words: str
     act: Callable[[], bool]
@@ -204,11 +204,15 @@ def _of_provider(provider: Upkeep, over: _Over) -> Iterator[Item]:
 
 
 def _own_files(over: _Over) -> Iterator[Item]:
-    """What this computer has written down of runs: how their machines were to be interrupted, that
-    they were submitted here, and what their watchers in the background said."""
+    """What this computer has written down of runs: how their machines were to be interrupted, the
+    secrets that they were handed, that they were submitted here, and what their watchers in the
+    background said."""
     for path in sorted(wishes.folder().glob("*.json")):
         if over.for_good(path.stem):
             yield Item("wish", path.stem, "how its machines were taken", partial(_unlink, path))
+    for path in sorted(handed.folder().glob("*.json")):
+        if over.for_good(path.stem):
+            yield Item("secrets", path.stem, "what its job was handed", partial(_unlink, path))
     for path in sorted(owned.folder().glob("*.json")):
         if over.for_good(path.stem):
             yield Item("mark", path.stem, "that it was submitted here", partial(_unlink, path))

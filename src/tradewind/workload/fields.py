@@ -309,10 +309,24 @@ RUN = Section(
         Field(
             "env",
             kinds.VARIABLES,
-            "variables of setup and command",
+            "variables of setup and command; all who may read the store can read them",
             "{NCCL_DEBUG: INFO}",
             (),
             "none",
+        ),
+        Field(
+            "secrets",
+            kinds.SECRETS,
+            "more variables, whose values the machine looks up (below)",
+            "{HF_TOKEN: aws-ssm:/tradewind/hf-token}",
+            (),
+            "none",
+        ),
+        Field(
+            "not_secret",
+            kinds.list_of(kinds.TEXT),
+            "names in `env` (or `command`, `setup`) that look like a secret and are none",
+            "[SAMPLE_KEY]",
         ),
         Field(
             "max_duration",

@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from tradewind.errors import InvalidValue, TradewindError
+from tradewind.model import secrets
 from tradewind.units import parse_bytes, parse_count, parse_duration, parse_money
 from tradewind.workload.known import Known
 from tradewind.yamltree import Node
@@ -212,13 +213,19 @@ def _variables(node: Node, _: Context) -> dict[str, str]:
     return {name: each.text() for name, each in node.value.items()}
 
 
+_NAMES = {"pattern": r"^(?!TRADEWIND_)[A-Za-z_][A-Za-z0-9_]*$"}
 VARIABLES = Kind(
     "names and values",
     _variables,
+    {"type": "object", "propertyNames": _NAMES, "additionalProperties": _SCALAR},
+)
+SECRETS = Kind(
+    "names, and where their values are",
+    _variables,
     {
         "type": "object",
-        "propertyNames": {"pattern": r"^(?!TRADEWIND_)[A-Za-z_][A-Za-z0-9_]*$"},
-        "additionalProperties": _SCALAR,
+        "propertyNames": _NAMES,
+        "additionalProperties": {"type": "string", "pattern": f"^(?:{secrets.PATTERN})$"},
     },
 )
 

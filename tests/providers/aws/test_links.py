@@ -7,7 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.providers.aws.cloud import KEYS
+from tradewind.api.aws.machines import machine_environment
 from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import Footprint
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +42,20 @@ def test_what_is_like_s3_keeps_its_address(name: str, monkeypatch: pytest.Monkey
     for bucket in ("ours", "ours.example.org"):
         link = urlsplit(_link("eu-west-1", bucket))
         assert (link.netloc, link.path) == ("127.0.0.1:8333", f"/{bucket}/a/k")
+
+
+def test_machines_look_for_aws_where_this_computer_does() -> None:
+    record = Footprint(
+        account="1", bucket="b", bucket_region="eu-west-1", instance_profile="p", regions={}
+    )
+    assert machine_environment(record, {"AWS_REGION": "us-east-1", "HF_TOKEN": "x"}) == {
+        "AWS_REGION": "eu-west-1"
+    }
+    own = {
+        "AWS_ENDPOINT_URL_S3": "https://s3.internal",
+        "AWS_ENDPOINT_URL_SSM": "https://ssm.internal",
+        "AWS_ENDPOINT_URL_SECRETS_MANAGER": "https://secrets.internal",
+    }
+    assert machine_environment(record, own) == {"AWS_REGION": "eu-west-1"} | own
+    general = machine_environment(record, {"AWS_ENDPOINT_URL": "https://like.s3"})
+    assert general["AWS_ENDPOINT_URL_S3"] == "https://like.s3"

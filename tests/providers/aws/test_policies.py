@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tradewind.model import places
+from tradewind.providers.aws.footprint import secrets_path
 from tradewind.providers.aws.setup import policies, setter
 
 STORES = ["s3://my-bucket", "s3://my-bucket/team/tw"]
@@ -73,9 +74,16 @@ def _linter() -> Any:
 def _may(document: Any, action: str, resource: str) -> bool:
     """Without conditions: a statement denies or allows what its patterns fit."""
 
+    def matches(arns: list[str]) -> bool:
+        patterns = [re.escape(each).replace(r"\*", ".*") for each in arns]
+        return any(re.fullmatch(p, resource) for p in patterns)
+
     def fits(statement: Any) -> bool:
-        patterns = [re.escape(each).replace(r"\*", ".*") for each in statement["Resource"]]
-        return action in statement["Action"] and any(re.fullmatch(p, resource) for p in patterns)
+        if action not in statement["Action"]:
+            return False
+        if "NotResource" in statement:
+            return not matches(statement["NotResource"])
+        return matches(statement["Resource"])
 
     effects = {each["Effect"] for each in document["Statement"] if fits(each)}
     return effects == {"Allow"}
@@ -116,6 +124,23 @@ def test_machines_write_what_machines_write(store: str) -> None:
     assert not _may(document, put, elsewhere)
     if store.count("/") > 2:
         assert not _may(document, get, "arn:aws:s3:::my-bucket/" + written[0])
+
+
+def test_machines_read_the_secrets_of_their_store_and_no_others() -> None:
+    store, region = "s3://my-bucket/tw", "us-east-1"
+    document = policies.machines(store, region)
+    shells = policies.document([policies.allow("AwsOwn", ["ssm:GetParameter"], ["*"])])
+    both = policies.document(document["Statement"] + shells["Statement"])
+    path = secrets_path(store)
+    parameter = "arn:aws:ssm:us-east-1:123456789012:parameter/"
+    secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:"
+    for granted in (document, both):
+        assert _may(granted, "ssm:GetParameter", f"{parameter}{path}hf")
+        for other in ("prod/db", secrets_path("s3://other") + "hf", path.rstrip("/") + "x/hf"):
+            assert not _may(granted, "ssm:GetParameter", parameter + other)
+        assert not _may(granted, "ssm:PutParameter", f"{parameter}{path}hf")
+    assert _may(document, "secretsmanager:GetSecretValue", f"{secret}{path}hf-AbCdEf")
+    assert not _may(document, "secretsmanager:GetSecretValue", f"{secret}prod/db-AbCdEf")
 
 
 def test_who_runs_it_may_touch_only_what_is_ours() -> None:

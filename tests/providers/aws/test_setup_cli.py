@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Cli, cli, home, on_a_terminal  # noqa: F401
 from tests.providers.aws import account_server as server
-from tradewind.providers.aws.footprint import name
+from tradewind.providers.aws.footprint import name, secrets_path
 
 STORE = "s3://my-bucket/tw"
 SETUP = ("aws", "setup", "--store", STORE)
@@ -40,6 +40,7 @@ def test_set_up_again_and_removed(cli: Cli) -> None:  # noqa: F811
     done = cli(*SETUP, "--region", "us-east-1", "--yes")
     assert done.code == 0, done.err
     assert "made, and written down in the store" in done.out
+    assert f"secrets of jobs: aws-ssm:/{secrets_path(STORE)}" in done.out
     again = cli(*SETUP)
     assert "nothing to do" in again.out
     as_json = cli(*SETUP, "--json").json

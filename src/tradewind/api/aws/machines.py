@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tradewind import clock, endpoints
@@ -88,18 +88,11 @@ class Packer:
 
         self._check_credentials()
         kit = self._sent(architecture)
-        environment = {"AWS_REGION": self._record.bucket_region}
-        for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):  # for buckets that are like S3
-            if os.environ.get(name):
-                environment["AWS_ENDPOINT_URL_S3"] = os.environ[name]
-                break
-        if os.environ.get(endpoints.ALLOW):
-            environment[endpoints.ALLOW] = os.environ[endpoints.ALLOW]
         return Luggage(
             kit=self._link("get_object", kit),
             sha256=kit.split("/")[-2],
             tell=self._link("put_object", places.first_log(request.run_id, request.leg)),
-            environment=environment,
+            environment=machine_environment(self._record, os.environ),
         )
 
     def _check_credentials(self) -> None:
@@ -137,6 +130,17 @@ class Packer:
                     action, Params={"Bucket": bucket, "Key": prefix + key}, ExpiresIn=_LINK_S
                 )
             )
+
+
+def machine_environment(record: Footprint, env: Mapping[str, str]) -> dict[str, str]:
+    """Where machines find AWS: in the bucket's region, and where this computer does."""
+    made = {"AWS_REGION": record.bucket_region}
+    bucket = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")  # one that is like S3
+    if bucket:
+        made["AWS_ENDPOINT_URL_S3"] = bucket
+    # Of a private network; and whether one without TLS will do.
+    own = ("AWS_ENDPOINT_URL_SSM", "AWS_ENDPOINT_URL_SECRETS_MANAGER", endpoints.ALLOW)
+    return made | {name: env[name] for name in own if env.get(name)}
 
 
 def _targets(architecture: str, pythons: Sequence[str]) -> list[tuple[str, str]]:

@@ -80,6 +80,12 @@ def setup_command(store_url: str, *regions: str) -> str:
     return " ".join([f"tradewind aws setup --store {store}", *(f"--region {r}" for r in regions)])
 
 
+def secrets_path(store_url: str) -> str:
+    """What the names of secrets begin with that machines of a store may read: after a slash as a
+    parameter of Systems Manager, as it is at Secrets Manager."""
+    return name(store_url).replace("-", "/", 1) + "/"
+
+
 def name(store_url: str) -> str:
     """Of the role, the instance profile and the security groups of a store. Short, since it is for
     all AWS the same in every region, and the same whoever asks."""

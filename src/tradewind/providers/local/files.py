@@ -10,6 +10,8 @@ machines/<machine-id>/
     ending                      there once the machine is being terminated
     ended.json                  End: the machine is off, and nothing of it runs but a leaving host
     host.log                    output of the host and of the supervisor
+secrets/<run-id>.json           values of secrets that its user handed over, for whom alone it is
+                                (0600); written by whoever submits, read by supervisors
 
 Only the holder of the token's lock writes, with these exceptions: host.json and ended.json are for
 whoever holds host.lock, and the host may be the first to write notice.json. Every file is replaced
@@ -105,6 +107,10 @@ class MachineFolder:
         except FileNotFoundError:
             pass  # another has just forgotten the machine
         return False
+
+
+def secrets_of(home: Path, run_id: str) -> Path:
+    return home / "local" / "secrets" / f"{check_name(run_id)}.json"
 
 
 def is_name(launch_id: str) -> bool:

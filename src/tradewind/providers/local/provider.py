@@ -46,6 +46,7 @@ from tradewind.providers.local.files import (
     is_name,
     locked,
     read,
+    secrets_of,
     write,
 )
 from tradewind.providers.local.interruptions import Interruptions
@@ -88,7 +89,8 @@ class LocalProvider:
         a controller of this one would find no journal that claims them. `job_of` gives the hash of
         the job that a run may start here, and None for one that may start nothing here."""
         processes.need_linux()
-        root = home.resolve() / "local"
+        self._home = home.resolve()
+        root = self._home / "local"
         self._tokens, self._launches = root / "tokens", root / "launches"
         self._machines = root / "machines"
         self._store_url, self._clock = store_url, clock
@@ -204,6 +206,7 @@ class LocalProvider:
                         after=after,
                         relieves=request.relieves,
                         notice=str(MachineFolder(self._machines / name).notice),
+                        secrets=str(secrets_of(self._home, request.run_id)),
                         python=sys.executable,
                         key=key,
                         job_sha256=job_sha256,

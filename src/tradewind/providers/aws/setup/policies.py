@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tradewind.providers.aws.footprint import OWNER, bucket_of, name
+from tradewind.providers.aws.footprint import OWNER, bucket_of, name, secrets_path
 
 Document = dict[str, Any]
 
@@ -67,8 +67,32 @@ def machines(store_url: str, region: str) -> Document:
                 *(f"{prefix}{folder}/*" for folder in ("live", "kits", "providers")),
             ],
         },
+        *_secrets(store_url, region),
     ]
     return document(statements)
+
+
+def _secrets(store_url: str, region: str) -> list[Document]:
+    """Those of this store's jobs, by their names. The denial is for what AWS's own policy for
+    shells (`setup --ssm`) would allow: every parameter of the account."""
+    world, path = partition(region), secrets_path(store_url)
+    parameters = f"arn:{world}:ssm:*:*:parameter/{path}*"
+    entries = f"arn:{world}:secretsmanager:*:*:secret:{path}*"
+    return [
+        allow("Parameters", ["ssm:GetParameter"], [parameters]),
+        allow("Secrets", ["secretsmanager:GetSecretValue"], [entries]),
+        {
+            "Sid": "NoOtherParameters",
+            "Effect": "Deny",
+            "Action": [
+                "ssm:GetParameter",
+                "ssm:GetParameterHistory",
+                "ssm:GetParameters",
+                "ssm:GetParametersByPath",
+            ],
+            "NotResource": [parameters],
+        },
+    ]
 
 
 def bucket(store_url: str, region: str) -> Document:

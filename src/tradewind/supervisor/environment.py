@@ -1,0 +1,53 @@
+"""What of its machine's environment a job gets. Pure.
+
+An allow-list: on a user's own computer the environment holds tokens and keys of everything that the
+user works with, and a job is often other people's code. What a job needs besides, its workload says
+(`run.env`, `run.secrets`). The job runs as the same user and can read the same files: this keeps
+secrets from where they are copied without a thought (a crash report, an experiment tracker), and is
+not a sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+_NAMES = frozenset(
+    (
+        # who and where
+        "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "TZ", "LANG", "LANGUAGE",
+        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "HF_HOME",
+        # how to reach the world
+        "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+        # what the interpreter and its libraries are
+        "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "VIRTUAL_ENV", "CONDA_PREFIX",
+        "PYTHONPATH", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE",
+    )
+)  # fmt: skip
+_PROXIES = frozenset(("http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"))
+"""Written in small letters or capitals."""
+_PREFIXES = (
+    "LC_",
+    "TRADEWIND_",  # ours; by TRADEWIND_MACHINE a machine's processes are found
+    # devices, and how the processes of a training talk to each other
+    "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "HIP_", "ROCR_",
+    "NCCL_", "GLOO_", "UCX_", "FI_", "RDMAV_",
+    # PyTorch and what it computes with
+    "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_", "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_",
+)  # fmt: skip
+_CREDENTIALS = {
+    "s3": ("AWS_",),
+    "gs": ("GOOGLE_", "CLOUDSDK_", "STORAGE_EMULATOR_HOST"),
+    "az": ("AZURE_",),
+}
+"""By the scheme of an address, what a job needs to read and write there."""
+
+
+def inherited(machine: Mapping[str, str], addresses: Iterable[str]) -> dict[str, str]:
+    """`addresses` are what the job must reach: its store, for checkpoints, and its data."""
+    schemes = {address.partition("://")[0] for address in addresses}
+    wanted = _PREFIXES + tuple(p for scheme in schemes for p in _CREDENTIALS.get(scheme, ()))
+    return {
+        name: value
+        for name, value in machine.items()
+        if name in _NAMES or name.lower() in _PROXIES or name.startswith(wanted)
+    }
