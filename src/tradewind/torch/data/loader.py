@@ -161,7 +161,7 @@ class _Memory:
         try:
             said = json.loads(self._store.get(self._name))
             return said if isinstance(said, dict) else {}
-        except (NotFound, ValueError):
+        except (NotFound, ValueError, RecursionError):
             return {}
         except TradewindError as error:
             _say(f"loader: what was chosen before cannot be read: {error.message}")
