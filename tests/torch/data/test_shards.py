@@ -129,7 +129,9 @@ def test_words_for_what_is_wrong(folder: Path, tmp_path: Path) -> None:
     shard = folder / "000003.tar"
     whole = shard.read_bytes()
     shard.write_bytes(whole[:20_000])
-    with pytest.raises(BadFile, match=r"000003\.tar is not a whole tar file: it is damaged at byte"):
+    with pytest.raises(
+        BadFile, match=r"000003\.tar is not a whole tar file: it is damaged at byte"
+    ):
         tw.shards(folder)[35]
     shard.write_bytes((folder / "000010.tar").read_bytes())
     with pytest.raises(BadFile, match="has 3 samples, and its index says 10"):

@@ -40,7 +40,7 @@ def bring(cache: Cache, item: Item) -> None:
         return
     asked = msgspec.json.encode(Ask(str(cache.folder), cache.most_bytes, item))
     done = subprocess.run(
-        [sys.executable, "-m", "tradewind.torch.data.bringing"],
+        [sys.executable, "-P", "-m", "tradewind.torch.data.bringing"],  # not a module of the folder
         input=asked,
         stdout=subprocess.PIPE,  # what it has to say in between goes where ours goes
         check=False,
