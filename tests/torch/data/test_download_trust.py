@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import trustme
 
 import tradewind.torch as tw
 from tests.local_http import LocalHttp, Reply
+from tests.tls import trusted
 from tests.torch.data.web import File, noise, sha256
 from tradewind.errors import BadFile, InvalidValue, SourceFailed
 from tradewind.torch.data.download import download
@@ -26,13 +25,7 @@ def web() -> Iterator[LocalHttp]:
 
 @pytest.fixture
 def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHttp]:
-    """With a certificate that this process trusts."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(tmp_path / "authority.pem")
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with LocalHttp(context) as server:
+    with LocalHttp(trusted(tmp_path, monkeypatch)) as server:
         yield server
 
 
