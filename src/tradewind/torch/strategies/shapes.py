@@ -1,7 +1,8 @@
 """How the stages of a pipeline tell each other what they will send: shapes and types of tensors.
 
 PyTorch's stage sends its own objects for that, once, before the first batch, and the neighbour
-unpickles them. This one sends the same as typed messages.
+unpickles them. This one sends the same as typed messages. PyTorch 2.13 has two functions to put in
+their place; where there are none, as in 2.11, its own way is used.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def stage(module: Any, at: int, stages: int, device: Any, group: Any) -> Any:
     """PyTorch's PipelineStage with messages of ours."""
     from torch.distributed.pipelining import PipelineStage, _utils
 
-    if not hasattr(PipelineStage, "_recv_meta"):  # before PyTorch 2.13 it cannot be replaced
+    if not hasattr(PipelineStage, "_recv_meta"):
         return PipelineStage(module, at, stages, device, group=group)
 
     class Stage(PipelineStage):  # type: ignore[misc]
