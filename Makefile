@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SHOWN := $(VENV)/.shown
 DOCUMENTED := $(VENV)/.documented
+AUDITING := $(VENV)/.auditing
 
-.PHONY: help demo test check bench docs test-system test-terraform format clean
+.PHONY: help demo test check audit bench docs test-system test-terraform format clean
 
 help:
 	@echo 'make demo            show the product at work'
 	@echo 'make test            run the tests'
 	@echo 'make check           lint, types, import directions'
+	@echo 'make audit           look for published flaws of the versions in constraints.txt'
 	@echo 'make bench           run every measured claim'
 	@echo 'make docs            build the documentation as a site: build/site/index.html'
 	@echo 'make test-system     run the tests that need system packages (installs them)'
@@ -40,6 +42,9 @@ $(SHOWN): pyproject.toml constraints.txt
 $(DOCUMENTED): pyproject.toml constraints.txt
 	$(call install,docs)
 
+$(AUDITING): pyproject.toml constraints.txt
+	$(call install,audit,--quiet)
+
 demo: $(SHOWN)
 	@$(BIN)/tradewind demo
 
@@ -51,6 +56,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest tests/test_import_directions.py
+
+# Without a network it says so and does not fail.
+audit: $(AUDITING)
+	@$(BIN)/python tools/audit.py
 
 bench: $(READY)
 	$(BIN)/tradewind bench startup

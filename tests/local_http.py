@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -28,13 +29,15 @@ class Request:
 
 @dataclass
 class Reply:
-    """`cut` sends only that many bytes of the body under the full Content-Length, then hangs up."""
+    """`cut` sends only that many bytes of the body under the full Content-Length, then hangs up.
+    `endless` sends the body again and again and never says how long it is."""
 
     body: Any = b""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay_s: float = 0
     cut: int | None = None
+    endless: bool = False
 
     def encoded(self) -> bytes:
         if isinstance(self.body, bytes):
@@ -49,7 +52,7 @@ class LocalHttp:
     """`on("/path", answer)`: an answer is a Reply, a body, a function of the request, or a list of
     those, given out one a request with the last one repeated."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
         self._routes: dict[str, list[Any]] = {}
         self._lock = threading.Lock()
@@ -69,7 +72,10 @@ class LocalHttp:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        scheme = "http" if tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.01,), daemon=True
         )
@@ -115,10 +121,13 @@ class LocalHttp:
         body = reply.encoded()
         try:
             handler.send_response(reply.status)
-            handler.send_header("content-length", str(len(body)))
+            if not reply.endless:
+                handler.send_header("content-length", str(len(body)))
             for name, value in {"content-type": "application/json", **reply.headers}.items():
                 handler.send_header(name, value)
             handler.end_headers()
+            while reply.endless:
+                handler.wfile.write(body)
             handler.wfile.write(body if reply.cut is None else body[: reply.cut])
             if reply.cut is not None:
                 handler.wfile.flush()

@@ -49,10 +49,10 @@ def test_a_store(url: str, name: str) -> None:
     env = KEYS | {name: "http://10.0.0.1:9000"}
     with pytest.raises(NoAccess, match="not encrypted") as refused:
         stores.open(url, env=env)
-    assert "TRADEWIND_ALLOW_HTTP=1" in (refused.value.hint or "")
-    stores.open(url, env=env | {"TRADEWIND_ALLOW_HTTP": "1"})
+    assert "TRADEWIND_PLAIN_HTTP=10.0.0.1" in (refused.value.hint or "")
+    stores.open(url, env=env | {"TRADEWIND_PLAIN_HTTP": "other, 10.0.0.1"})
     with pytest.raises(NoAccess):
-        stores.open(url, env=env | {"TRADEWIND_ALLOW_HTTP": "0"})
+        stores.open(url, env=env | {"TRADEWIND_PLAIN_HTTP": "1"})
     (finding,) = checks.endpoint_checks(url, env)
     assert finding.level == "warning"
     assert list(checks.endpoint_checks(url, KEYS | {name: HERE[0]})) == []
@@ -73,5 +73,5 @@ def test_clients_of_aws(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "http://10.0.0.1:9000")
     with pytest.raises(NoAccess, match="not encrypted"):
         Account().client("ec2", "us-east-1")
-    monkeypatch.setenv(endpoints.ALLOW, "1")
+    monkeypatch.setenv(endpoints.ALLOW, "10.0.0.1")
     Account().client("ec2", "us-east-1")

@@ -144,11 +144,14 @@ def local(tensor: Any) -> torch.Tensor:
 def digest(model: nn.Module) -> str:
     """Of all processes' parts, the same on each."""
     parts = b"".join(local(p).detach().cpu().numpy().tobytes() for p in model.parameters())
-    found = [hashlib.sha256(parts).hexdigest()]
+    own = torch.frombuffer(bytearray(hashlib.sha256(parts).digest()), dtype=torch.uint8)
+    found = [own]
     if dist.is_initialized():
-        found = found * dist.get_world_size()
-        dist.all_gather_object(found, found[0])
-    return hashlib.sha256("".join(found).encode()).hexdigest()[:16]
+        device = next(model.parameters()).device
+        found = [torch.empty_like(own, device=device) for _ in range(dist.get_world_size())]
+        dist.all_gather(found, own.to(device))
+    names = "".join(bytes(each.tolist()).hex() for each in found)
+    return hashlib.sha256(names.encode()).hexdigest()[:16]
 
 
 if __name__ == "__main__":

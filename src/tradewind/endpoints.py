@@ -1,9 +1,9 @@
-"""Addresses that variables lead our clients to (AWS_ENDPOINT_URL and the like): with TLS, or on
-this computer.
+"""Addresses on the network: with TLS, on this computer, or on a host that the user has named.
 
-Journals, bundles, logs and session tokens would else go through the network in clear, because of a
-variable that may have been set for another tool. Whoever wants that, in a network that they trust,
-says so by name: `TRADEWIND_ALLOW_HTTP=1`.
+Variables such as AWS_ENDPOINT_URL lead our clients anywhere, and may have been set for another
+tool: journals, bundles, logs and session tokens would go through the network in clear. What is
+downloaded over plain http can be replaced by anybody on the way. Whoever wants that, in a network
+that they trust, names the hosts: `TRADEWIND_PLAIN_HTTP=host1,host2`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,19 @@ from urllib.parse import urlsplit
 
 from tradewind.errors import NoAccess
 
-ALLOW = "TRADEWIND_ALLOW_HTTP"
+ALLOW = "TRADEWIND_PLAIN_HTTP"
 
 
 def is_plain(endpoint: str) -> bool:
     return endpoint.lower().startswith("http://")
+
+
+def host_of(endpoint: str) -> str:
+    """Empty where there is none that can be understood."""
+    try:
+        return (urlsplit(endpoint).hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 def is_exposed(endpoint: str) -> bool:
@@ -26,18 +34,23 @@ def is_exposed(endpoint: str) -> bool:
         return False
     import ipaddress
 
+    host = host_of(endpoint)
     try:
-        host = urlsplit(endpoint).hostname or ""
         return not ipaddress.ip_address(host).is_loopback
     except ValueError:  # a name, which may lead anywhere but for this one
-        return host.lower() != "localhost"
+        return host != "localhost"
+
+
+def is_allowed(endpoint: str, env: Mapping[str, str]) -> bool:
+    named = {each.strip().lower() for each in env.get(ALLOW, "").split(",")} - {""}
+    return not is_exposed(endpoint) or host_of(endpoint) in named
 
 
 def check(endpoint: str, env: Mapping[str, str]) -> None:
-    if is_exposed(endpoint) and env.get(ALLOW) != "1":
+    if not is_allowed(endpoint, env):
         raise NoAccess(
             f"{endpoint} is not encrypted: credentials, journals and bundles could be read on the"
             " way",
             hint=f"use https://, or unset the variable that names it; in a network that you trust,"
-            f" {ALLOW}=1",
+            f" {ALLOW}={host_of(endpoint)}",
         )

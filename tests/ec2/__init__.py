@@ -35,7 +35,7 @@ on 127.0.0.1 and is shown to them by `cloud.expose(port)`, which gives the URL. 
     with servers.s3(tmp_path) as s3:
         url = cloud.expose(int(s3["AWS_ENDPOINT_URL"].rpartition(":")[2]))
         cloud.credentials(s3["AWS_ACCESS_KEY_ID"], s3["AWS_SECRET_ACCESS_KEY"])  # of every role
-        cloud.dials(body_env={"AWS_ENDPOINT_URL_S3": url, "TRADEWIND_ALLOW_HTTP": "1"})
+        cloud.dials(body_env={"AWS_ENDPOINT_URL_S3": url, "TRADEWIND_PLAIN_HTTP": cloud.host})
         env = {**cloud.env, "AWS_ENDPOINT_URL_S3": url}   # for the test's own side
 
 On that side S3 wants the bucket's keys and all else any: use the bucket's for both. obstore knows

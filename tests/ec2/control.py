@@ -30,7 +30,7 @@ class Control:
         AWS_ENDPOINT_URL_S3 for a real server of it."""
         return {
             "AWS_ENDPOINT_URL": self.url,
-            "TRADEWIND_ALLOW_HTTP": "1",  # with bodies in namespaces it is not on loopback
+            "TRADEWIND_PLAIN_HTTP": self.host,  # with bodies in namespaces it is not on loopback
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_REGION": "us-east-1",

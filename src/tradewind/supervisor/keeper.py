@@ -111,32 +111,54 @@ def _reaped(pid: int) -> int | None:
 def end_all(mark: str, ancestor: int | None = None) -> bool:
     """Kills everything with the mark, and everything below `ancestor`, until nothing is left."""
     for _ in range(int(_GIVE_UP_S / _PAUSE_S)):
-        found = find(mark, ancestor)
+        found = living(mark, ancestor)
         if not found:
             return True
-        for pid in found:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
+        for pid, birth in found.items():
+            kill(pid, birth)
         if ancestor is not None:
             _reaped(0)
         select.select([], [], [], _PAUSE_S)
     return False
 
 
+def kill(pid: int, birth: int) -> None:
+    """By a handle, and only the process that was found: by now its number may be another's."""
+    handle = -1
+    with suppress(OSError, AttributeError):  # not every Python is built with it
+        handle = os.pidfd_open(pid)
+    try:
+        with suppress(OSError):  # it has ended, or is somebody else's
+            if _stat(pid)[2] != birth:
+                return
+            if handle >= 0:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            else:
+                os.kill(pid, signal.SIGKILL)
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
 def find(mark: str, ancestor: int | None = None) -> list[int]:
     """Processes that live; zombies do not."""
+    return sorted(living(mark, ancestor))
+
+
+def living(mark: str, ancestor: int | None = None) -> dict[int, int]:
+    """The same, each with the time at which it was started."""
     wanted = f"{VARIABLE}={mark}".encode()
     parents: dict[int, int] = {}
+    births: dict[int, int] = {}
     marked = set()
     for name in os.listdir("/proc"):  # noqa: PTH208 -- hundreds of them
         if not name.isdigit():
             continue
         with suppress(OSError):  # it has ended, or is somebody else's
-            with open(f"/proc/{name}/stat", "rb") as stream:  # noqa: PTH123
-                state, parent = stream.read().rpartition(b")")[2].split()[:2]
-            if state in (b"Z", b"X"):
+            dead, parent, birth = _stat(int(name))
+            if dead:
                 continue
-            parents[int(name)] = int(parent)
+            parents[int(name)], births[int(name)] = parent, birth
             with open(f"/proc/{name}/environ", "rb") as stream:  # noqa: PTH123
                 if wanted in stream.read().split(b"\0"):
                     marked.add(int(name))
@@ -146,7 +168,16 @@ def find(mark: str, ancestor: int | None = None) -> list[int]:
         if not more:
             break
         below |= more
-    return sorted((marked | below) - {os.getpid(), ancestor})
+    return {pid: births[pid] for pid in (marked | below) - {os.getpid(), ancestor}}
+
+
+def _stat(pid: int) -> tuple[bool, int, int]:
+    """Whether only its zombie is left, its parent, and when it was started. The name, in brackets,
+    may hold anything."""
+    with open(f"/proc/{pid}/stat", "rb") as stream:  # noqa: PTH123
+        state, parent, *more = stream.read().rpartition(b")")[2].split()
+    # Whose first thread has ended looks like a zombie; it is none while it has others.
+    return state in (b"Z", b"X") and int(more[15]) <= 1, int(parent), int(more[17])
 
 
 if __name__ == "__main__":

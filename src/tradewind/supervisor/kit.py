@@ -6,6 +6,10 @@ Made from what is installed here, so that both sides run the same; for other Pyt
 than this one pip fetches the same versions. The name of a kit is the hash of its content, under
 which it lies in the store (`kits/<sha256>/kit.tar`) and by which the machine checks it
 (`bootstrap.py`).
+
+What is in a kit runs as root on machines, so nothing gets into it unseen: installed files must be
+those that their wheel brought (its RECORD), and wheels that are fetched must hash to what we ship
+(`kit_hashes.json`). With that, which package index the user's pip asks makes no difference.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import json
 import subprocess
 import sys
 import tarfile
@@ -24,13 +29,14 @@ from importlib import metadata
 from pathlib import Path
 
 import tradewind
-from tradewind.errors import NotFound, SourceFailed
+from tradewind.errors import BadFile, NotFound, SourceFailed
 from tradewind.store.base import Store
 
 _ALWAYS = ("msgspec", "nvidia-ml-py")
 _PROCESSORS = ("x86_64", "aarch64")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _SYSTEMS = ("manylinux_2_28", "manylinux_2_24", "manylinux_2_17", "manylinux2014")
+_HASHES = Path(__file__).with_name("kit_hashes.json")
 _LEFT_OUT = ("catalog/data/", "__pycache__/")  # prices: megabytes that no supervisor reads
 
 
@@ -81,10 +87,14 @@ def _is_for_linux(wheel: str) -> bool:
 
 
 def _has(wheels: Iterable[str], name: str) -> bool:
-    """One for several Pythons is fetched for each, and may be called otherwise here."""
-    *what, system = name.split("-")
+    """One for several Pythons is fetched for each, and may be called otherwise here. Of two
+    versions the one that is installed here goes along."""
+    package, _, *python, system = name.split("-")
     processor = next((each for each in _PROCESSORS if each in system), "")
-    return any(other.split("-")[:-1] == what and processor in other for other in wheels)
+    parts = [other.split("-") for other in wheels]
+    return any(
+        [one, *tags] == [package, *python] and processor in place for one, _, *tags, place in parts
+    )
 
 
 def key(kit: bytes) -> str:
@@ -126,7 +136,7 @@ def _installed_wheel(name: str) -> tuple[str, bytes]:
         raise NotFound(
             f"{name} is not installed here", hint="pip install 'tradewind[cloud]'"
         ) from None
-    files = dict(_files_of(found))
+    files = dict(_files_of(name, found))
     wheel = (found.read_text("WHEEL") or "").splitlines()
     tags = [line.removeprefix("Tag: ") for line in wheel if line.startswith("Tag: ")]
     if not tags or not files:
@@ -139,12 +149,21 @@ def _installed_wheel(name: str) -> tuple[str, bytes]:
     return f"{written}-{python}-{abi}-{platforms}.whl", _zipped(files, info)
 
 
-def _files_of(found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
+def _files_of(name: str, found: metadata.Distribution) -> Iterator[tuple[str, bytes]]:
+    """As they were installed: each must have the hash that was recorded then."""
     # Not: what the installer wrote, what Python compiled, and scripts outside of the package.
     made_here = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
     for path in found.files or ():
         if path.suffix != ".pyc" and path.name not in made_here and ".." not in path.parts:
-            yield path.as_posix(), path.read_binary()
+            place = Path(path.locate())
+            data = place.read_bytes() if place.is_file() else None
+            if data is None or path.hash is None or path.hash.value != _digest(data):
+                raise BadFile(
+                    f"{place} is not as {name} {found.version} was installed, and would run as root"
+                    " on machines",
+                    hint=f"pip install --force-reinstall --no-deps {name}=={found.version}",
+                )
+            yield path.as_posix(), data
 
 
 def _zipped(files: dict[str, bytes], info: str) -> bytes:
@@ -161,8 +180,12 @@ def _zipped(files: dict[str, bytes], info: str) -> bytes:
 
 
 def _record(name: str, data: bytes) -> str:
-    digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
-    return f"{name},sha256={digest},{len(data)}\n"
+    return f"{name},sha256={_digest(data)},{len(data)}\n"
+
+
+def _digest(data: bytes) -> str:
+    """As a RECORD has it."""
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
 
 def _tried(names: Sequence[str], python: str, processor: str) -> dict[str, bytes] | SourceFailed:
@@ -173,26 +196,55 @@ def _tried(names: Sequence[str], python: str, processor: str) -> dict[str, bytes
 
 
 def _fetched(names: Sequence[str], python: str, processor: str) -> dict[str, bytes]:
-    wanted = [f"{name}=={metadata.version(name)}" for name in names]
+    wanted = {name: _known(name) for name in names}
+    told = " ".join(f"{name}=={version}" for name, (version, _) in wanted.items())
     # pip takes each for itself: a newer one does not stand for the older.
     platforms = [f"--platform={system}_{processor}" for system in _SYSTEMS]
     with tempfile.TemporaryDirectory() as folder:
+        hashed = Path(folder) / "requirements.txt"
+        hashed.write_text(
+            "".join(
+                f"{name}=={version} {' '.join(f'--hash=sha256:{each}' for each in hashes)}\n"
+                for name, (version, hashes) in wanted.items()
+            )
+        )
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-             "--no-deps", "--only-binary=:all:", "--python-version", python,
-             *platforms, "--dest", folder, *wanted],
-            capture_output=True, text=True, check=False,
+            # -P, and in a folder of our own: no `pip.py` of where the user is stands in for pip.
+            [sys.executable, "-P", "-m", "pip", "download", "--quiet",
+             "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
+             "--python-version", python, *platforms, "--dest", folder,
+             "--require-hashes", "--requirement", str(hashed)],
+            capture_output=True, text=True, check=False, cwd=folder,
         )  # fmt: skip
         if done.returncode:
-            if "No module named pip" in done.stderr:
-                raise NotFound(
-                    f"{sys.executable} has no pip, which fetches what machines with Python"
-                    f" {python} need",
-                    hint="uv pip install pip, or python -m ensurepip",
-                )
-            lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
-            raise SourceFailed(
-                f"pip cannot fetch {' '.join(wanted)} for {python}, {processor}: {lines[-1]}",
-                hint="check the network, or leave that target out",
-            )
+            raise _unfetched(done.stderr or done.stdout, told, python, processor)
         return {path.name: path.read_bytes() for path in Path(folder).glob("*.whl")}
+
+
+def _known(name: str) -> tuple[str, list[str]]:
+    """The version to fetch and what its wheels hash to: the one that is installed here, or, if that
+    came out after this Tradewind, the newest before it."""
+    versions: dict[str, dict[str, str]] = json.loads(_HASHES.read_bytes())[name]
+    installed = metadata.version(name)
+    version = installed if installed in versions else list(versions)[-1]
+    return version, sorted(versions[version].values())
+
+
+def _unfetched(said: str, told: str, python: str, processor: str) -> NotFound | SourceFailed:
+    if "No module named pip" in said:
+        return NotFound(
+            f"{sys.executable} has no pip, which fetches what machines with Python {python} need",
+            hint="uv pip install pip, or python -m ensurepip",
+        )
+    if "DO NOT MATCH THE HASHES" in said:
+        return SourceFailed(
+            f"the package index has other wheels of {told} for {python}, {processor} than were"
+            " published: none was used",
+            hint="see which index pip asks (pip config list); if it is your own, its files were"
+            " changed",
+        )
+    lines = said.strip().splitlines() or ["it said nothing"]
+    return SourceFailed(
+        f"pip cannot fetch {told} for {python}, {processor}: {lines[-1]}",
+        hint="check the network, or leave that target out",
+    )

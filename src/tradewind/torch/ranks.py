@@ -8,11 +8,15 @@ has, so what is said once for all ranks must first be gathered from the stages.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from tradewind.torch import messages
+
 _MARK = "_tradewind_ranks"
+
+T = TypeVar("T")
 
 
 class Ranks(Struct, frozen=True):
@@ -27,15 +31,11 @@ class Ranks(Struct, frozen=True):
     group: Any = None
     """A gloo group of all ranks, where there are stages."""
 
-    def gathered(self, value: Any) -> list[Any]:
-        """What each stage has to say: of one rank of each, in the order of stages."""
-        import torch.distributed as dist
-
-        if self.stages == 1:
-            return [value]
-        said: list[Any] = [None] * dist.get_world_size(self.group)
-        dist.all_gather_object(said, value if self.share == 0 else None, group=self.group)
-        return [each for each in said if each is not None]
+    def gathered(self, value: T, kind: type[T]) -> list[tuple[int, T]]:
+        """What each stage has to say: of one rank of each, with its number, in the order of
+        stages."""
+        said = messages.gathered(value if self.share == 0 else None, kind, self.group)
+        return [(rank, each) for rank, each in enumerate(said) if each is not None]
 
 
 def mark(module: Any, ranks: Ranks) -> None:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import tracemalloc
+import zlib
+from pathlib import Path
 
 import pytest
 
-from tests.endless import ENOUGH, endless
 from tests.local_http import LocalHttp, Reply
+from tests.tls import trusted
 from tradewind.catalog.refresh.http import Http
 from tradewind.errors import SourceFailed
 
@@ -126,9 +130,87 @@ def test_a_proxy_is_used_unless_told_otherwise(
         behind.get_json("http://direct.invalid/prices")
 
 
-def test_an_answer_that_is_too_large_is_not_received_to_its_end() -> None:
-    with endless() as (url, door):
-        with pytest.raises(SourceFailed, match="larger than 64 MiB"):
-            HTTP.get_json(f"{url}/prices")
-        assert door.gone.wait(60)
-        assert door.sent < ENOUGH
+MIB = bytes(1 << 20)
+
+
+def test_an_endless_document_is_cut_at_the_limit(
+    server: LocalHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tradewind.catalog.refresh.http.LARGEST_JSON", 2 << 20)
+    server.on("/endless", Reply(MIB, endless=True))
+    with pytest.raises(SourceFailed, match="/endless: the answer is larger than 2 MiB"):
+        HTTP.get_json(f"{server.url}/endless")
+    assert len(server.requests) == 1
+
+
+def test_what_unpacks_to_more_than_the_limit_is_not_held(
+    server: LocalHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """256 MiB in 256 kB, twice packed."""
+    monkeypatch.setattr("tradewind.catalog.refresh.http.LARGEST_JSON", 2 << 20)
+    packed = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = b"".join([*(packed.compress(MIB) for _ in range(256)), packed.flush()])
+    server.on("/bomb", Reply(bomb, headers={"content-encoding": "gzip"}))
+    server.on("/bombs", Reply(gzip.compress(bomb), headers={"content-encoding": "gzip, gzip"}))
+    for path in ("/bomb", "/bombs"):
+        tracemalloc.start()
+        try:
+            with pytest.raises(SourceFailed, match="larger than 2 MiB"):
+                HTTP.get_json(server.url + path)
+            assert tracemalloc.get_traced_memory()[1] < 16 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_what_is_packed_is_unpacked(server: LocalHttp) -> None:
+    packed = gzip.compress(b'{"fine": 1}')
+    server.on("/packed", Reply(packed, headers={"content-encoding": "gzip"}))
+    assert HTTP.get_json(f"{server.url}/packed") == {"fine": 1}
+
+
+@pytest.mark.parametrize("status", [404, 500, 302])
+def test_endless_answers_that_are_not_used_are_not_read(server: LocalHttp, status: int) -> None:
+    """An error is shown by its beginning; one that is asked again, and a redirect, not at all."""
+    moved = {"Location": "/fine"} if status == 302 else {}
+    server.on("/x", Reply(MIB, status=status, headers=moved, endless=True))
+    server.on("/fine", {"fine": 1})
+    if status == 302:
+        assert HTTP.get_json(f"{server.url}/x") == {"fine": 1}
+        return
+    with pytest.raises(SourceFailed, match=f"HTTP {status}"):
+        HTTP.get_json(f"{server.url}/x")
+
+
+def test_a_line_without_an_end_is_not_held(
+    server: LocalHttp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on("/endless", Reply(b"x" * (1 << 20), endless=True))
+    with pytest.raises(SourceFailed, match="larger than any price list"):
+        list(HTTP.lines(f"{server.url}/endless"))
+    monkeypatch.setattr("tradewind.catalog.refresh.http.LARGEST_TEXT", 2 << 20)
+    server.on("/lines", Reply(b"x\n" * (1 << 19), endless=True))
+    with pytest.raises(SourceFailed, match="larger than any price list"):
+        for _ in HTTP.lines(f"{server.url}/lines"):
+            pass
+
+
+def test_one_connection_serves_many_documents(server: LocalHttp) -> None:
+    """Read to its end, an answer leaves its connection for the next."""
+    server.on("/page", {"fine": 1})
+    own = Http(retries=0)
+    for _ in range(3):
+        own.get_json(f"{server.url}/page")
+    (pool,) = (own._direct.pools[key] for key in list(own._direct.pools.keys()))
+    assert pool.num_connections == 1
+
+
+def test_https_does_not_lead_to_plain_http(
+    server: LocalHttp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on("/prices", {"cheap": 1})
+    with LocalHttp(trusted(tmp_path, monkeypatch)) as secure:
+        secure.on("/fine", {"fine": 1})
+        assert HTTP.get_json(f"{secure.url}/fine") == {"fine": 1}
+        secure.on("/prices", Reply(status=302, headers={"Location": f"{server.url}/prices"}))
+        with pytest.raises(SourceFailed, match="redirects to plain http"):
+            HTTP.get_json(f"{secure.url}/prices")

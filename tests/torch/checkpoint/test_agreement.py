@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 import zlib
 from collections.abc import Callable
@@ -18,7 +19,9 @@ import torch.distributed.checkpoint as dcp
 from tests.torch.checkpoint.states import blank, manifests, same, shards, tensors
 from tradewind.errors import BadFile, InvalidValue, TradewindError
 from tradewind.torch.checkpoint import Checkpoints, Group, Place, pieces
-from tradewind.torch.checkpoint.commit import Commit
+from tradewind.torch.checkpoint.commit import Commit, Report
+from tradewind.torch.checkpoint.manifest import of_rank
+from tradewind.torch.messages import BadMessage, encoded
 
 
 class Ranks:
@@ -236,7 +239,7 @@ def test_several_ranks_need_a_group(tmp_path: Path) -> None:
 def test_nobody_waits_for_words_when_the_process_ends() -> None:
     """A thread that is in the store's code when Python ends makes the process abort."""
     group = Group(dist.HashStore(), 1, 2)
-    waiting = threading.Thread(target=group.wait, args=("never", 1000.0), daemon=True)
+    waiting = threading.Thread(target=group.wait, args=("never", str, 1000.0), daemon=True)
     waiting.start()
     group.close()
     waiting.join(60)
@@ -251,17 +254,66 @@ def test_a_verdict_stays_until_the_last_rank_has_read_it(tmp_path: Path) -> None
     def commit(rank: int, number: int) -> Commit:
         return Commit(Place(tmp_path), groups[rank], number, number, f"save-{number}", 2)
 
-    def words(rank: int) -> dict[str, Any]:
-        return {"trouble": "no disk", "file": f"{rank}", "bytes": 0, "sums": [], "entries": []}
+    def words(rank: int, trouble: str = "no disk") -> Report:
+        return Report(trouble, of_rank(rank))
 
     groups[1].leave("save/1/1", words(1))
     assert "no disk" in commit(0, 1).agree(words(0), 5.0, 5.0)
-    groups[1].leave("save/3/1", {"trouble": "rank 1 skips it"})
-    whole = {**words(0), "trouble": ""}
+    groups[1].leave("save/3/1", Report("rank 1 skips it"))
+    whole = words(0, "")
     assert "skips it" in commit(0, 3).agree(whole, 5.0, 5.0)
     assert "no disk" in commit(1, 1).agree(words(1), 0.0, 0.0)
     # And when all have come that far, nothing of it stays for ever.
-    groups[1].leave("save/4/1", {**words(1), "trouble": ""})
+    groups[1].leave("save/4/1", words(1, ""))
     commit(0, 4).agree(whole, 5.0, 5.0)
-    assert [groups[0].look(f"save/{number}/verdict") is None for number in (1, 3)] == [True, False]
-    assert groups[0].look("save/1/1") is None
+    assert [groups[0].look(f"save/{number}/verdict", Report) is None for number in (1, 3)] == [
+        True,
+        False,
+    ]
+    assert groups[0].look("save/1/1", Report) is None
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pickle.dumps(Path("/")),
+        b"",
+        b"\xff",
+        b"\xa1\xff",
+        b"\x91" * 100_000,
+        encoded([1, 2]),
+        encoded({"trouble": 3}),
+        encoded(Report("", "../../elsewhere")),
+    ],
+)
+def test_a_rank_that_leaves_nonsense_fails_the_save_for_all(tmp_path: Path, said: bytes) -> None:
+    store = dist.HashStore()
+    groups = [Group(store, rank, 2) for rank in range(2)]
+    store.set("save/1/1", said)
+    commits = [Commit(Place(tmp_path), group, 1, 1, "save-1", 2) for group in groups]
+    trouble = commits[0].agree(Report("", of_rank(0)), 5.0, 5.0)
+    assert "rank 1" in trouble
+    assert commits[1].agree(Report("", of_rank(1)), 0.0, 0.0) == trouble
+    assert not manifests(tmp_path)
+
+
+def test_reading_takes_nonsense_of_a_rank_as_its_silence() -> None:
+    store = dist.HashStore()
+    groups = [Group(store, rank, 2) for rank in range(2)]
+    store.set("read/1/1", b"\xff")
+    first = groups[0].gather("read/1", ("", False), tuple[str, bool], 5.0)
+    assert first == [("", False), None]
+    store.set("read/2/all", b"\xff")
+    with pytest.raises(BadMessage, match="another rank sent 1 bytes that are not a message"):
+        groups[1].gather("read/2", ("", False), tuple[str, bool], 5.0)
+
+
+def test_files_get_no_name_from_another_rank_that_leads_elsewhere(tmp_path: Path) -> None:
+    store = dist.HashStore()
+    warned: list[str] = []
+    group = Group(store, 1, 2)
+    group.leave("life", "../../elsewhere")
+    ranks = Checkpoints(Place(tmp_path), rank=1, world=2, group=group, warn=warned.append)
+    assert not ranks.save(1, tensors(1), {}, b"", b"", wait=True)
+    assert any("another rank sent" in words for words in warned)
+    assert not list(tmp_path.rglob("*.distcp"))

@@ -145,7 +145,7 @@ def test_words_for_what_cannot_be_had(web: LocalHttp, tmp_path: Path) -> None:
     with pytest.raises(SourceFailed, match=r"did not answer: .*refused"):
         download("http://127.0.0.1:9/x", tmp_path, patience_s=0)
     with pytest.raises(SourceFailed, match="did not answer"):
-        download("http://no-such-host.invalid/x", tmp_path, patience_s=0)
+        download("https://no-such-host.invalid/x", tmp_path, patience_s=0)
     for wrong, words in {
         "ftp://a/b": "ftp:// is not known here",
         "https://": "names no computer",

@@ -67,7 +67,7 @@ def test_words_for_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=re.escape("float64 of shape (3, 2)")):
         tw.tokens(tmp_path / "float.npy")
     (tmp_path / "text.npy").write_text("hello")
-    with pytest.raises(BadFile, match="no NumPy file"):
+    with pytest.raises(BadFile, match="not a NumPy file"):
         tw.tokens(tmp_path / "text.npy")
     with pytest.raises(InvalidValue, match="no window of 1024 tokens"):
         tw.tokens(written)

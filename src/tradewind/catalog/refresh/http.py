@@ -3,6 +3,9 @@
 urllib3 does the work: it pools connections, waits with jittered back-off (or as long as the
 server's Retry-After says), and notices bodies cut short. Reading prices changes nothing at the
 other end, so POST (GraphQL, searches) is retried like GET.
+
+Nothing is read without a bound: of a document, 64 MiB as it is when unpacked; of a line, 1 MiB; of
+an answer that is not used (an error, a redirect), some hundred bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ from tradewind.errors import SourceFailed
 _RETRIED = (429, 500, 502, 503, 504)
 # Whatever carries a key must not follow a redirect to somebody else's host.
 _SECRET = ("authorization", "x-api-key", "api_key", "x-apitoken", "x-goog-api-key")
-_LARGEST_JSON = 64 * 1024 * 1024
+LARGEST_JSON = 64 * 1024 * 1024
+LARGEST_TEXT = 16 * 1024 * 1024 * 1024  # the longest price list of AWS has some 8 GB
+_LONGEST_LINE = 1 << 20
+_CHUNK = 1 << 18
 
 
 class Http:
@@ -58,6 +64,8 @@ class Http:
             for scheme, address in (proxies or {}).items()
             if scheme in ("http", "https")
         }
+        for manager in (self._direct, *self._proxied.values()):
+            manager.pool_classes_by_scheme = {"http": _Connections, "https": _SafeConnections}
 
     def get_json(
         self,
@@ -79,17 +87,18 @@ class Http:
 
         Who may stop before the end closes the generator (`contextlib.closing`)."""
         response = self._request("GET", url, {"accept": "*/*"}, None)
-        total = int(response.headers.get("content-length") or 0) or None
+        said = response.headers.get("content-length", "")
         try:
-            raw = io.BufferedReader(_Counted(response, total, progress), 1 << 20)
-            yield from io.TextIOWrapper(raw, "utf-8", newline="")
+            counted = _Counted(response, int(said) if said.isdecimal() else None, progress)
+            text = io.TextIOWrapper(io.BufferedReader(counted, 1 << 20), "utf-8", newline="")
+            while line := text.readline(_LONGEST_LINE):
+                if counted.done > LARGEST_TEXT or len(line) == _LONGEST_LINE:
+                    raise SourceFailed(f"{_place(url)}: the answer is larger than any price list")
+                yield line
         except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
             raise SourceFailed(f"{_place(url)}: the answer broke off: {_reason(error)}") from error
         finally:
-            # In this order: given back unread, the connection would answer the next request with
-            # the rest of this text. Closed first, it goes back to be opened anew.
-            response.close()
-            response.release_conn()
+            _discard(response)
 
     def _json(
         self, method: str, url: str, headers: Mapping[str, str] | None, body: bytes | None
@@ -100,15 +109,18 @@ class Http:
             last = attempt + 1 == self._decodes
             response = self._request(method, url, headers, body)
             try:
-                data = _whole(response)
-            except urllib3.exceptions.HTTPError as error:
+                data = _read(response, LARGEST_JSON + 1)
+            except (urllib3.exceptions.HTTPError, OSError) as error:
                 if last:
                     raise SourceFailed(
-                        f"{_place(url)}: the answer broke off: {_reason(error)}"
+                        f"{_place(url)}: the answer broke off: {_reason(error)}",
+                        hint="check the network and try again; the old prices stay in place",
                     ) from None
                 continue
-            if len(data) > _LARGEST_JSON:
-                raise SourceFailed(f"{_place(url)}: the answer is larger than 64 MiB")
+            if len(data) > LARGEST_JSON:
+                raise SourceFailed(
+                    f"{_place(url)}: the answer is larger than {LARGEST_JSON >> 20} MiB"
+                )
             try:
                 return json.loads(data)
             except (ValueError, RecursionError) as error:
@@ -126,7 +138,7 @@ class Http:
         headers: Mapping[str, str] | None,
         body: bytes | None,
     ) -> urllib3.BaseHTTPResponse:
-        """Its content is for the caller to read, as much of it as it wants."""
+        """An answer whose body has not been read; who is done with it discards it."""
         pool = self._pool(url)
         merged = {**pool.headers, **(headers or {})}
         try:
@@ -141,6 +153,11 @@ class Http:
                 f"{_place(url)}: the request cannot be sent as it is",
                 hint="is there a stray character in the API key?",
             ) from None
+        if url.startswith("https:") and (response.geturl() or "").startswith("http:"):
+            _discard(response)
+            raise SourceFailed(
+                f"{_place(url)}: it redirects to plain http, where anybody can change prices"
+            )
         if response.status != 200:
             limited = "the source limits how often it may be asked; try again later"
             shown = f"{response.status} {response.reason or ''} {_start(response)}".rstrip()
@@ -162,7 +179,7 @@ class _Counted(io.RawIOBase):
     """A response as a raw stream that tells how far it has come."""
 
     def __init__(self, response: Any, total: int | None, progress: Any) -> None:
-        self._response, self._total, self._progress, self._done = response, total, progress, 0
+        self._response, self._total, self._progress, self.done = response, total, progress, 0
 
     def readable(self) -> bool:
         return True
@@ -170,37 +187,63 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         chunk = self._response.read(len(buffer), decode_content=True)
         buffer[: len(chunk)] = chunk
-        self._done += len(chunk)
+        self.done += len(chunk)
         if self._progress:
-            self._progress(self._done, self._total)
+            self._progress(self.done, self._total)
         return len(chunk)
 
 
-def _whole(response: urllib3.BaseHTTPResponse) -> bytes:
-    """The answer, and of one that is too large a byte too many."""
-    data = b""
+def _read(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
+    """The body, unpacked, or as much of it as that: a few bytes can unpack to gigabytes."""
+    data = bytearray()
     try:
-        while len(data) <= _LARGEST_JSON:
-            more = response.read(_LARGEST_JSON + 1 - len(data), decode_content=True)
-            if not more:
-                response.release_conn()  # whole: the connection can be used again
-                break
-            data += more
-        return data
+        while len(data) < most and (
+            chunk := response.read(min(_CHUNK, most - len(data)), decode_content=True)
+        ):
+            data += chunk
     finally:
-        response.close()
-        response.release_conn()
+        _discard(response)
+    return bytes(data)
+
+
+def _discard(response: urllib3.BaseHTTPResponse) -> None:
+    """In this order: given back unread, the connection would answer the next request with the rest
+    of this answer. Closed first, it goes back to be opened anew. After the whole answer it has gone
+    back already."""
+    response.close()
+    response.release_conn()
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
+        return _never_drained(super().getresponse())
+
+
+class _SafeConnection(urllib3.connection.HTTPSConnection):
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
+        return _never_drained(super().getresponse())
+
+
+class _Connections(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SafeConnections(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _SafeConnection
+
+
+def _never_drained(response: urllib3.HTTPResponse) -> urllib3.HTTPResponse:
+    """Before it asks again, urllib3 reads an error or a redirect to its end, which may not come."""
+    response.drain_conn = lambda: _discard(response)  # type: ignore[method-assign]
+    return response
 
 
 def _start(response: urllib3.BaseHTTPResponse) -> str:
     """What the answer begins with."""
     try:
-        return response.read(200, decode_content=True).decode("utf-8", "replace").strip()
-    except urllib3.exceptions.HTTPError:
+        return _read(response, 200).decode("utf-8", "replace").strip()
+    except (urllib3.exceptions.HTTPError, OSError):
         return ""
-    finally:
-        response.close()
-        response.release_conn()
 
 
 def _with_query(url: str, query: Mapping[str, str | int] | None) -> str:

@@ -194,7 +194,7 @@ class Checkpoints:
             except TradewindError as error:
                 failure = error
             damaged = isinstance(failure, BadFile)
-            told = self._gather([failure.message if failure else "", damaged])
+            told = self._gather((failure.message if failure else "", damaged))
             if restored is not None and not any(words[0] for words in told):
                 if self._tidy:
                     # A damaged one stays until another was saved; and what was not read may be
@@ -258,22 +258,22 @@ class Checkpoints:
         """What rank 0 finds out; what it fails with, the others are told."""
         if self._group is None:
             return look()
-        found: list[str] | None = None
+        found = ("", "")
         if self.rank == 0:
             try:
-                found = [look(), ""]
+                found = (look(), "")
             except TradewindError as error:
-                self._group.leave(key, ["", error.message])
+                self._group.leave(key, ("", error.message))
                 raise
-        found = self._group.from_first(key, found, self._limit_s)
-        if found is None:
+        told = self._group.from_first(key, found, tuple[str, str], self._limit_s)
+        if told is None:
             raise SourceFailed("rank 0 did not say which checkpoint to read")
-        if found[1]:
-            raise SourceFailed(f"rank 0 could not look for checkpoints: {found[1]}")
-        return found[0]
+        if told[1]:
+            raise SourceFailed(f"rank 0 could not look for checkpoints: {told[1]}")
+        return told[0]
 
-    def _gather(self, words: list[Any]) -> list[Any]:
+    def _gather(self, words: tuple[str, bool]) -> list[tuple[str, bool]]:
         if self._group is None:
             return [words]
-        told = self._group.gather(f"read/{self._reads}", words, self._limit_s)
-        return [each or ["a rank did not say how its reading went", False] for each in told]
+        told = self._group.gather(f"read/{self._reads}", words, tuple[str, bool], self._limit_s)
+        return [each or ("a rank did not say how its reading went", False) for each in told]

@@ -8,13 +8,26 @@ not hear it takes the checkpoint for not saved; what exists is asked of the mani
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
+
+from msgspec import Struct
 
 from tradewind import clock
 from tradewind.errors import BadFile, TradewindError
 from tradewind.torch.checkpoint import files, manifest, shelf
 from tradewind.torch.checkpoint.group import Group
+from tradewind.torch.checkpoint.layout import Told
 from tradewind.torch.checkpoint.place import Place
+from tradewind.torch.messages import BadMessage
+
+
+class Report(Struct, frozen=True):
+    """What a rank says of its file; rank 0's verdict on all of them has the first field only."""
+
+    trouble: str = ""
+    file: str = ""
+    bytes: int = 0
+    sums: list[int] = []
+    entries: list[Told] = []
 
 
 class Commit:
@@ -24,7 +37,7 @@ class Commit:
         self._place, self._group = place, group
         self._number, self._step, self._name, self._world = number, step, name, world
 
-    def agree(self, words: dict[str, Any], wait_s: float, verdict_s: float) -> str:
+    def agree(self, words: Report, wait_s: float, verdict_s: float) -> str:
         """What went wrong, "" for nothing."""
         group = self._group
         if group is None:
@@ -34,17 +47,17 @@ class Commit:
         if group.rank == 0:
             told = self._collect(group, key, wait_s)
             trouble = self._create(told)
-            group.leave(f"{key}/verdict", {"trouble": trouble})
-            if len(told) == self._world and all("file" in words for words in told):
+            group.leave(f"{key}/verdict", Report(trouble))
+            if len(told) == self._world and all(words.file for words in told):
                 self._forget(group)
             return trouble
         try:
-            verdict = group.wait(f"{key}/verdict", verdict_s)
+            verdict = group.wait(f"{key}/verdict", Report, verdict_s)
             group.leave(f"{key}/{group.rank}/heard", True)
         except Exception:  # of torch's store: rank 0, or what it met at, is gone
             verdict = None
         if verdict is not None:
-            return str(verdict["trouble"])
+            return verdict.trouble
         return "" if self._exists() else "rank 0 did not say whether all ranks have saved it"
 
     def refused(self) -> str:
@@ -56,9 +69,10 @@ class Commit:
         key = f"save/{self._number}"
         ranks = range(1, self._world) if group.rank == 0 else ()
         try:
-            for words in map(group.look, [f"{key}/verdict", *(f"{key}/{rank}" for rank in ranks)]):
-                if words is not None and words["trouble"]:
-                    return str(words["trouble"])
+            for place in (f"{key}/verdict", *(f"{key}/{rank}" for rank in ranks)):
+                words = group.look(place, Report)
+                if words is not None and words.trouble:
+                    return words.trouble
         except Exception:  # of torch's store; what comes of it is seen in the end
             return ""
         return ""
@@ -72,7 +86,7 @@ class Commit:
         with suppress(Exception):
             for rank in range(1, self._world):
                 left_s = max(0.0, until - clock.monotonic())
-                group.wait(f"save/{self._number}/{rank}/heard", left_s)
+                group.wait(f"save/{self._number}/{rank}/heard", bool, left_s)
 
     def _exists(self) -> bool:
         """Whether there is a manifest, and of this very save."""
@@ -88,32 +102,37 @@ class Commit:
         elif self._place.remote:
             files.remove_here(self._place, self._name)
 
-    def _collect(self, group: Group, key: str, wait_s: float) -> list[Any]:
+    def _collect(self, group: Group, key: str, wait_s: float) -> list[Report]:
         """What the ranks say, until one has failed or the time is over."""
         until = clock.monotonic() + wait_s
-        told: list[Any] = []
+        told: list[Report] = []
         for rank in range(self._world):
-            words = group.wait(f"{key}/{rank}", max(1.0, until - clock.monotonic()))
-            words = words or {"trouble": f"rank {rank} did not say that it has saved its part"}
-            told.append(words)
-            if words["trouble"]:
+            try:
+                words = group.wait(f"{key}/{rank}", Report, max(1.0, until - clock.monotonic()))
+            except BadMessage as error:
+                words = Report(f"rank {rank}: {error.message}")
+            told.append(words or Report(f"rank {rank} did not say that it has saved its part"))
+            if told[-1].trouble:
                 break
         return told
 
-    def _create(self, told: list[Any]) -> str:
-        trouble = told[-1]["trouble"]
+    def _create(self, told: list[Report]) -> str:
+        trouble = told[-1].trouble
         if not trouble:
             try:
                 self._write(told)
                 return ""
             except TradewindError as error:
                 trouble = error.message
-        return str(trouble)
+        return trouble
 
-    def _write(self, told: list[Any]) -> None:
+    def _write(self, told: list[Report]) -> None:
         place = self._place
-        listed = [(words["file"], words["entries"]) for words in told]
-        known = {words["file"]: (words["bytes"], tuple(words["sums"])) for words in told}
+        for rank, words in enumerate(told):
+            if words.file != manifest.of_rank(rank):
+                raise BadMessage(rank, f"a file's name that is not its own: {words.file!r}")
+        listed = [(words.file, words.entries) for words in told]
+        known = {words.file: (words.bytes, tuple(words.sums)) for words in told}
         for file, data in (
             (manifest.METADATA, manifest.metadata(listed)),
             (manifest.INDEX, manifest.index(listed)),

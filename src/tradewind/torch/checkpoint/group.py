@@ -4,18 +4,23 @@ Words are left for each other in the key-value store that PyTorch's ranks have m
 prefix of our own, and looked for until a time is over. A rank that is late, skips or dies costs the
 others no more than that time: there is no collective that could hang or break. Each attempt of
 torchrun has another prefix, since what the last one left is still there.
+
+Each reader says of which type the words must be; others raise BadMessage (messages.py).
 """
 
 from __future__ import annotations
 
-import json
 import os
-from typing import Any
+from typing import Any, TypeVar
 
 from tradewind import clock
+from tradewind.torch.messages import BadMessage, decoded, encoded
 
 _PAUSE_S = 0.02
-_NOTHING = b"\0"
+_NOTHING = b"\xc1"
+"""Never the beginning of a message: MessagePack has no use for this byte."""
+
+T = TypeVar("T")
 
 
 class Group:
@@ -33,49 +38,56 @@ class Group:
         self._over = True
 
     def leave(self, key: str, words: Any) -> None:
-        self._store.set(key, json.dumps(words))
+        self._store.set(key, encoded(words))
 
-    def look(self, key: str) -> Any:
+    def look(self, key: str, kind: type[T]) -> T | None:
         """What was left there; None: nothing yet. Never waits: to check for it and then to get it
         would, with the store's lock held, where another rank takes it away in between."""
         found = self._store.compare_set(key, _NOTHING, _NOTHING)  # never changes anything
-        return None if found == _NOTHING else json.loads(found)
+        return None if found == _NOTHING else decoded(found, kind, None)
 
     def forget(self, key: str) -> None:
         self._store.delete_key(key)
 
-    def wait(self, key: str, timeout_s: float) -> Any:
+    def wait(self, key: str, kind: type[T], timeout_s: float) -> T | None:
         """None: nothing was left there in time."""
         until = clock.monotonic() + timeout_s
         while True:
-            found = self.look(key)
+            found = self.look(key, kind)
             if found is not None:
                 return found
             if clock.monotonic() > until or self._over:
                 return None
             clock.sleep(_PAUSE_S)
 
-    def gather(self, key: str, words: Any, timeout_s: float) -> list[Any]:
+    def gather(self, key: str, words: T, kind: type[T], timeout_s: float) -> list[T | None]:
         """What each rank has to say, on all of them; None for those that did not in time. By way
         of rank 0: everybody asking for everything would be much."""
         self.leave(f"{key}/{self.rank}", words)
         if self.rank:
-            found = self.wait(f"{key}/all", timeout_s)
-            return list(found) if found is not None else [None] * self.world
+            found = self.wait(f"{key}/all", list[kind | None], timeout_s)  # type: ignore[valid-type]
+            return found if found is not None and len(found) == self.world else [None] * self.world
         until = clock.monotonic() + timeout_s
         said = [
-            self.wait(f"{key}/{rank}", max(0.0, until - clock.monotonic()))
+            self._said(f"{key}/{rank}", kind, max(0.0, until - clock.monotonic()))
             for rank in range(self.world)
         ]
         self.leave(f"{key}/all", said)
         return said
 
-    def from_first(self, key: str, words: Any, timeout_s: float) -> Any:
+    def _said(self, key: str, kind: type[T], timeout_s: float) -> T | None:
+        """Of a rank that says what is not a message: nothing. The others still get an answer."""
+        try:
+            return self.wait(key, kind, timeout_s)
+        except BadMessage:
+            return None
+
+    def from_first(self, key: str, words: T, kind: type[T], timeout_s: float) -> T | None:
         """What rank 0 says, on all of them."""
         if self.rank == 0:
             self.leave(key, words)
             return words
-        return self.wait(key, timeout_s)
+        return self.wait(key, kind, timeout_s)
 
 
 def own_group() -> Group | None:

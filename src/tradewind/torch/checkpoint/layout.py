@@ -44,6 +44,10 @@ class Part:
         return volume(self.sizes) * int(self.dtype.itemsize)
 
 
+Sizes = tuple[int, ...]
+Told = tuple[str, str, str, Sizes, Sizes, Sizes, int, int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A part in its place: its zip at `at`, `length` long, and the numbers in it at `data`."""
@@ -53,11 +57,11 @@ class Entry:
     length: int
     data: int
 
-    def told(self) -> list[Any]:
-        """For the other ranks, as JSON."""
+    def told(self) -> Told:
+        """For the other ranks, and for the index."""
         part = self.part
-        words = [part.kind, part.name, dtype_name(part.dtype), part.shape, part.offsets, part.sizes]
-        return [*words, self.at, self.length, self.data]
+        words = (part.kind, part.name, dtype_name(part.dtype), part.shape, part.offsets, part.sizes)
+        return *words, self.at, self.length, self.data
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tradewind.decoding import UNREADABLE
 from tradewind.errors import BadFile, InvalidValue, TradewindError
+from tradewind.torch.checkpoint.layout import Told
 from tradewind.torch.checkpoint.pieces import PIECE, checksum
 
 FORMAT = 1
@@ -104,12 +105,12 @@ def sums(data: bytes | memoryview) -> tuple[int, ...]:
     return tuple(checksum(view[at : at + PIECE]) for at in range(0, len(view), PIECE))
 
 
-def index(told: list[tuple[str, list[list[Any]]]]) -> bytes:
+def index(told: Sequence[tuple[str, Sequence[Told]]]) -> bytes:
     """Of what each rank has told: its file's name and its entries (layout.Entry.told)."""
     return json.dumps({"files": [{"name": name, "entries": each} for name, each in told]}).encode()
 
 
-def metadata(told: list[tuple[str, list[list[Any]]]]) -> bytes:
+def metadata(told: Sequence[tuple[str, Sequence[Told]]]) -> bytes:
     """As torch.distributed.checkpoint's own writer would have left it."""
     import torch
     from torch.distributed.checkpoint import metadata as dcp
@@ -122,7 +123,10 @@ def metadata(told: list[tuple[str, list[list[Any]]]]) -> bytes:
             if kind != "tensor":
                 continue
             if name not in tensors:
-                properties = dcp.TensorProperties(dtype=getattr(torch, dtype))
+                found = getattr(torch, dtype, None)
+                if not isinstance(found, torch.dtype):
+                    raise BadFile(f"{name} in {file} is of type {dtype!r}, which PyTorch has not")
+                properties = dcp.TensorProperties(dtype=found)
                 tensors[name] = dcp.TensorStorageMetadata(properties, torch.Size(shape), [])
             box = dcp.ChunkStorageMetadata(torch.Size(offsets), torch.Size(sizes))
             tensors[name].chunks.append(box)

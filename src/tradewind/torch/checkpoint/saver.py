@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, SourceFailed
 from tradewind.torch.checkpoint import shelf, verify
 from tradewind.torch.checkpoint.arena import Arena
-from tradewind.torch.checkpoint.commit import Commit
+from tradewind.torch.checkpoint.commit import Commit, Report
 from tradewind.torch.checkpoint.group import Group
 from tradewind.torch.checkpoint.job import Job, Saved
 from tradewind.torch.checkpoint.layout import Layout, lay_out, signature
@@ -28,6 +30,9 @@ _AGREE_S = 0.2
 _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
 SKIPS = "skips it"
+
+Life = Annotated[str, Meta(pattern="^[0-9a-f-]{1,64}$")]
+"""Part of the names of files, so it must not lead elsewhere."""
 
 
 class Saver:
@@ -150,7 +155,7 @@ class Saver:
     def skip(self, job: Job, why: str) -> None:
         self._unsaved(job, why, skipped=True)
         if self._group is not None:
-            words = {"trouble": f"rank {self._rank} {SKIPS}: {why}"}
+            words = Report(f"rank {self._rank} {SKIPS}: {why}")
             who = "verdict" if self._rank == 0 else self._rank
             with suppress(Exception):
                 self._group.leave(f"save/{job.number}/{who}", words)
@@ -238,13 +243,13 @@ class Saver:
             self._warn(f"step {job.step} is in the store only: {save.local_trouble}")
         if last is not None:
             last.over.wait()  # its verdict comes before ours
-        words = {
-            "trouble": trouble,
-            "file": file,
-            "bytes": job.image.size,
-            "sums": save.sums,
-            "entries": [entry.told() for entry in job.image.entries],
-        }
+        words = Report(
+            trouble,
+            file,
+            job.image.size,
+            list(save.sums),
+            [entry.told() for entry in job.image.entries],
+        )
         self._last = commit
         trouble = commit.agree(words, job.left_s(), job.left_s() + SPARE_S)
         if trouble:
@@ -273,7 +278,7 @@ class Saver:
         place, group, key = self._place, self._group, self._place.manifest(job.step)
         some = self._rank == 0 and bool(shelf.expired(place, self._keep, self._bad, key))
         if group is not None:
-            some = bool(group.from_first(f"save/{job.number}/expired", some, _WORD_S))
+            some = bool(group.from_first(f"save/{job.number}/expired", some, bool, _WORD_S))
         if some:
             found = shelf.open_key(place, key)
             trouble = verify.read_back(place, found, file)
@@ -295,10 +300,10 @@ class Saver:
     def _shared_life(self) -> str:
         if self._group is None or self._rank == 0:
             return self.life
-        life = self._group.wait("life", _WORD_S)
+        life = self._group.wait("life", Life, _WORD_S)
         if life is None:
             raise SourceFailed("rank 0 has not said how files are named")
-        self.life = str(life)
+        self.life = life
         return self.life
 
 

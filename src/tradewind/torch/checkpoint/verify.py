@@ -21,9 +21,11 @@ def agreed(group: Group | None, number: int, trouble: str, timeout_s: float) -> 
     """The first trouble that any rank had with its file; "": all are whole."""
     if group is None:
         return trouble
-    told = group.gather(f"save/{number}/whole", [trouble], timeout_s)
-    silent = ["a rank did not say whether its file is whole"]
-    return next((words[0] for words in (each or silent for each in told) if words[0]), "")
+    told = group.gather(f"save/{number}/whole", trouble, str, timeout_s)
+    silent = "a rank did not say whether its file is whole"
+    return next(
+        (words for words in (silent if each is None else each for each in told) if words), ""
+    )
 
 
 def read_back(place: Place, found: Found, file: str) -> str:

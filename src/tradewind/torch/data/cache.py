@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tradewind.errors import BadFile, NoAccess
 from tradewind.ownfiles import make_folder
-from tradewind.torch.data import download, locks, words
+from tradewind.torch.data import download, locks, parts, words
 from tradewind.torch.data.sources import shown, source
 
 _AT_ONCE = 4
@@ -65,15 +65,24 @@ class Cache:
             if not self._room(item, needed):
                 return False
             target = self.path(item)
-            download.fetched(
-                source(item.url), target, item.sha256, say=lambda _: None, at_once=_AT_ONCE
-            )
+            hint = "it was replaced after the index was made: tw.index_shards makes it anew"
+            try:
+                download.fetched(
+                    source(item.url, checked=bool(item.sha256)),
+                    target,
+                    item.sha256,
+                    say=lambda _: None,
+                    at_once=_AT_ONCE,
+                    most_bytes=item.size,
+                )
+            except parts.TooLarge as error:
+                raise BadFile(f"{error.message}, as its index says", hint=hint) from None
             if not self.has(item):
                 size = target.stat().st_size
                 self.drop(item)
                 raise BadFile(
                     f"{shown(item.url)} has {size:,} bytes, and its index says {item.size:,}",
-                    hint="it was replaced after the index was made: tw.index_shards makes it anew",
+                    hint=hint,
                 )
             return True
 

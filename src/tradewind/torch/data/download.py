@@ -17,6 +17,7 @@ from tradewind.errors import BadFile, InvalidValue, NoAccess
 from tradewind.torch.data import locks, parts, words
 from tradewind.torch.data.progress import Progress
 from tradewind.torch.data.sources import Source, name_of, shown, source
+from tradewind.units import parse_bytes
 
 
 def download(
@@ -24,6 +25,7 @@ def download(
     to: str | Path | None = None,
     *,
     sha256: str | None = None,
+    max_bytes: str | int | None = None,
     quiet: bool = False,
     patience_s: float = parts.PATIENCE_S,
 ) -> Path:
@@ -31,12 +33,14 @@ def download(
     `file://…`) to the file `to`, or into the folder `to`; where it is there already, nothing is
     asked for. Returns the file.
 
-    With `sha256` the content is compared, also that of a file which is there. `patience_s`: how
-    long it may stand still before it is given up."""
-    wanted = _checked(sha256)
+    With `sha256` the content is compared, also that of a file which is there; plain `http://` needs
+    it. What is larger than `max_bytes` (`"10GB"`) is refused before it is on the disk; what does
+    not say how large it is may take half of what is free there. `patience_s`: how long it may
+    stand still before it is given up."""
+    wanted, most = _checked(sha256), _most(max_bytes)
     if not isinstance(url, str | Path):
-        raise InvalidValue(f"{url!r} is no address", hint="https://… or s3://bucket/key")
-    source_ = source(str(url))
+        raise InvalidValue(f"{url!r} is not an address", hint="https://… or s3://bucket/key")
+    source_ = source(str(url), checked=bool(wanted))
     target = _target(str(url), to)
     say = words.say if not quiet and words.first() else lambda _: None
     if _is_there(target, wanted):
@@ -47,7 +51,7 @@ def download(
             return target
         if target.exists():
             say(f"{target} has another checksum than {wanted}: it is downloaded anew")
-        fetched(source_, target, wanted, say=say, patience_s=patience_s)
+        fetched(source_, target, wanted, say=say, patience_s=patience_s, most_bytes=most)
         if wanted:
             _remember(target, wanted)
     return target
@@ -61,6 +65,7 @@ def fetched(
     say: words.Say,
     patience_s: float = parts.PATIENCE_S,
     at_once: int = 8,
+    most_bytes: int | None = None,
 ) -> None:
     """Brings it there; the caller holds a lock."""
     part = target.with_name(f".{target.name}.part")
@@ -73,6 +78,7 @@ def fetched(
             checked=bool(sha256),
             at_once=at_once,
             patience_s=patience_s,
+            most_bytes=most_bytes,
             told=progress,
             trouble=lambda text: trouble(f"{target.name}: {text}"),
         )
@@ -110,6 +116,15 @@ def _checked(sha256: str | None) -> str:
             f"{sha256!r} is no SHA-256 checksum", hint="64 digits from 0 to f, as sha256sum prints"
         )
     return text
+
+
+def _most(given: str | int | None) -> int | None:
+    if given is None:
+        return None
+    most = parse_bytes(given) if isinstance(given, str) else int(given)
+    if most < 0:
+        raise InvalidValue(f"a file cannot have {given!r} bytes", hint="max_bytes='10GB'")
+    return most
 
 
 def _target(url: str, to: str | Path | None) -> Path:

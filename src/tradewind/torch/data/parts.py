@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind import clock
-from tradewind.errors import NoAccess, SourceFailed
+from tradewind.errors import BadFile, NoAccess, SourceFailed
 from tradewind.torch.data.sources import Changed, Facts, Source, shown
 from tradewind.torch.data.words import sized
 
@@ -30,6 +30,10 @@ _QUIET_S = 10.0
 
 Told = Callable[[int, int | None], None]
 """Bytes that are there, and all there will be."""
+
+
+class TooLarge(BadFile):
+    """There is more of it than may come."""
 
 
 class Stopped(SourceFailed):
@@ -43,14 +47,19 @@ def fetch(
     checked: bool,
     at_once: int = 8,
     patience_s: float = PATIENCE_S,
+    most_bytes: int | None = None,
     told: Told = lambda done, size: None,
     trouble: Callable[[str], None] = lambda words: None,
 ) -> bool:
     """Brings all of it into the file `part`; whether it went on with one that was there. `checked`:
-    a checksum will be compared. `patience_s`: how long it may come without a single byte."""
+    a checksum will be compared. `patience_s`: how long it may come without a single byte.
+    `most_bytes`: what is larger is TooLarge, before more than that is written."""
     for last in (False, False, True):
         try:
-            return _fetch(source, part, checked, at_once, patience_s, told, trouble)
+            return _fetch(source, part, checked, at_once, patience_s, most_bytes, told, trouble)
+        except TooLarge:
+            forget(part)
+            raise
         except Changed as error:
             forget(part)
             if last:
@@ -71,11 +80,16 @@ def _fetch(
     checked: bool,
     at_once: int,
     patience_s: float,
+    most_bytes: int | None,
     told: Told,
     trouble: Callable[[str], None],
 ) -> bool:
     facts = _patiently(source.look, patience_s, trouble, lambda: False)
     size = facts.size
+    if size is not None and most_bytes is not None and size > most_bytes:
+        raise TooLarge(
+            f"{shown(source.url)} has {size:,} bytes, and at most {most_bytes:,} may come"
+        )
     done = _done(part, facts, checked) if facts.ranges else set()
     if not done:  # its bytes will be written over; its place is kept
         _notes(part).unlink(missing_ok=True)
@@ -84,7 +98,8 @@ def _fetch(
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             if size is None or not facts.ranges:
-                _whole(source, handle, size, patience_s, told, trouble)
+                most = _limit(part, size, most_bytes)
+                _whole(source, handle, size, most, patience_s, told, trouble)
             else:
                 os.ftruncate(handle, size)
                 _pieces(source, part, handle, facts, done, at_once, patience_s, told, trouble)
@@ -114,10 +129,18 @@ def _room(part: Path, size: int | None) -> None:
         )
 
 
+def _limit(part: Path, size: int | None, most_bytes: int | None) -> int:
+    """As many bytes as it says; of what does not say, half of what is free."""
+    if size is not None:
+        return size
+    return shutil.disk_usage(part.parent).free // 2 if most_bytes is None else most_bytes
+
+
 def _whole(
     source: Source,
     handle: int,
     size: int | None,
+    most: int,
     patience_s: float,
     told: Told,
     trouble: Callable[[str], None],
@@ -128,6 +151,12 @@ def _whole(
         at = 0
         os.ftruncate(handle, 0)
         for chunk in source.read(0, None, ""):
+            if at + len(chunk) > most:
+                raise TooLarge(
+                    f"{shown(source.url)} sends more than {most:,} bytes, "
+                    + ("which it said it has" if size is not None else "and not how many"),
+                    hint=None if size is not None else "say how many may come: max_bytes='10GB'",
+                )
             at += _written(handle, chunk, at)
             told(at, size)
         if size is not None and at != size:

@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.errors import BadFile, InvalidValue, NotFound
 from tradewind.torch.data import download, parts, places, shardindex, tars, words
 from tradewind.torch.data.cache import Item
 from tradewind.torch.data.shardindex import NAME, Shard
-from tradewind.torch.data.sources import source
+from tradewind.torch.data.sources import Source, shown, source
 from tradewind.units import parse_bytes
 
 _AT_ONCE = 4
@@ -54,13 +54,22 @@ def _index(folder: str) -> list[Shard]:
     url = f"{folder}/{NAME}"
     asked, trouble = source(url), words.Seldom(words.say)
     try:
-        data = parts.patiently(lambda: b"".join(map(bytes, asked.read(0, None, ""))), trouble)
+        data = parts.patiently(lambda: _whole(asked, shardindex.LARGEST), trouble)
     except NotFound:
         raise NotFound(
             f"there is no {url}: how many samples each shard has is not known",
             hint=f"tw.index_shards({folder!r}) reads every shard once and writes it",
         ) from None
     return shardindex.decode(data, url)
+
+
+def _whole(asked: Source, most: int) -> bytes:
+    data = bytearray()
+    for chunk in asked.read(0, None, ""):
+        data += chunk
+        if len(data) > most:
+            raise BadFile(f"{shown(asked.url)} is larger than {words.sized(most)}: not an index")
+    return bytes(data)
 
 
 def _sized(url: str, shard: Shard) -> Shard:

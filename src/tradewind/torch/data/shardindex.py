@@ -7,22 +7,30 @@ well.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tradewind.errors import BadFile
 
 NAME = "index.json"
+LARGEST = 256 << 20
+"""In bytes: some million shards."""
 _FORMAT = 1
+_NOT_ONE = (
+    *(msgspec.MsgspecError, UnicodeDecodeError, RecursionError),  # as JSON
+    *(LookupError, TypeError, AttributeError),  # as WebDataset's
+)
+
+Count = Annotated[int, Meta(ge=0, le=1 << 48)]
 
 
 class Shard(Struct, frozen=True):
     name: str
     """Its file, beside the index."""
-    samples: int
-    size: int = 0
+    samples: Count
+    size: Count = 0
     """In bytes; 0: not known."""
     sha256: str = ""
 
@@ -40,18 +48,27 @@ def decode(data: bytes, where: str) -> list[Shard]:
     try:
         said: Any = msgspec.json.decode(data)
         if isinstance(said, dict) and "shardlist" in said:
-            return [
-                Shard(each["url"].rpartition("/")[2], each["nsamples"], each.get("filesize") or 0)
+            found = [
+                {
+                    "name": each["url"].rpartition("/")[2],
+                    "samples": each["nsamples"],
+                    "size": each.get("filesize") or 0,
+                }
                 for each in said["shardlist"]
             ]
+            said = {"format": _FORMAT, "shards": found}
         index = msgspec.convert(said, Index)
         if index.format > _FORMAT:
             raise BadFile(f"{where} is of a newer format", hint="update tradewind")
-        wrong = [each.name for each in index.shards if each.samples < 0 or "/" in each.name]
+        wrong = [each.name for each in index.shards if _is_elsewhere(each.name)]
         if wrong:
-            raise BadFile(f"{where} says nonsense of {wrong[0]}")
+            raise BadFile(f"{where} names {wrong[0]!r}, which is not a file beside it")
         return list(index.shards)
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError) as error:
+    except _NOT_ONE as error:
         raise BadFile(
-            f"{where} is no index of shards: {error}", hint="tw.index_shards makes one"
+            f"{where} is not an index of shards: {error}", hint="tw.index_shards makes one"
         ) from None
+
+
+def _is_elsewhere(name: str) -> bool:
+    return "/" in name or "\0" in name or name in ("", ".", "..")

@@ -74,9 +74,9 @@ class Shards:
         try:
             return tars.decoded(field, value)
         except Exception as error:
+            short = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise BadFile(
-                f"{key}.{field} in {self._found[shard][0]} cannot be read:"
-                f" {str(error).splitlines()[0][:200]}",
+                f"{key}.{field} in {self._found[shard][0]} cannot be read: {short}",
                 hint="decode=False leaves all fields as bytes",
             ) from None
 

@@ -3,6 +3,10 @@
 A source is asked first how large it is (`look`), and then for stretches of it. What it raises says
 what to do: NotFound and NoAccess are final; SourceFailed may go away; Changed means that the bytes
 so far belong to something that is not there any more.
+
+Over plain `http://` anybody on the way can replace what comes. So it is used only where the content
+will be compared with a checksum, for this computer itself, and for hosts that
+`$TRADEWIND_PLAIN_HTTP` names; and no redirect leads from https to it, but to those hosts.
 """
 
 from __future__ import annotations
@@ -11,14 +15,16 @@ import os
 import re
 from collections.abc import Iterator
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed
+from tradewind import endpoints
+from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed
 
 _CHUNK = 1 << 18
 _CONNECT_S, _READ_S = 10.0, 30.0
+_MOST_REDIRECTS = 10
 
 
 class Changed(SourceFailed):
@@ -43,10 +49,11 @@ class Source(Protocol):
         """That stretch, or from the start to the end."""
 
 
-def source(url: str) -> Source:
+def source(url: str, *, checked: bool = False) -> Source:
+    """`checked`: what comes will be compared with a checksum."""
     scheme, separator, rest = url.partition("://")
     if separator and scheme in ("http", "https"):
-        return HttpSource(url)
+        return HttpSource(url, checked=checked)
     if separator and scheme not in ("s3", "gs", "az", "file", "memory"):
         raise InvalidValue(
             f"{url!r} cannot be downloaded: {scheme}:// is not known here",
@@ -113,12 +120,17 @@ class StoreSource:
 class HttpSource:
     """Asked by GET alone: addresses that are signed allow nothing else."""
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if not parts.hostname:
+    def __init__(self, url: str, *, checked: bool) -> None:
+        if not endpoints.host_of(url):
             raise InvalidValue(f"{url!r} names no computer", hint="https://example.org/file")
-        self.url, self._shown = url, shown(url)
-        self._pool: Any = None
+        if not checked and not endpoints.is_allowed(url, os.environ):
+            raise InvalidValue(
+                f"{shown(url)} is plain http: anybody on the way can replace what comes",
+                hint="use https://, give its checksum (sha256=…), or allow the host by name:"
+                f" {endpoints.ALLOW}={endpoints.host_of(url)}",
+            )
+        self.url, self._shown, self._checked = url, shown(url), checked
+        self._pools: dict[str, Any] = {}
         self._pid = 0
 
     def look(self) -> Facts:
@@ -155,6 +167,8 @@ class HttpSource:
             got = 0
             for chunk in answer.stream(_CHUNK, decode_content=False):
                 got += len(chunk)
+                if length is not None and got > length:
+                    raise BadFile(f"{self._shown} sends more than the {length:,} bytes asked for")
                 yield chunk
             if length is not None and got != length:
                 raise SourceFailed(f"{self._shown} hung up after {got:,} of {length:,} bytes")
@@ -166,27 +180,64 @@ class HttpSource:
     def _ask(self, headers: dict[str, str]) -> Any:
         import urllib3
 
-        if self._pool is None or self._pid != os.getpid():  # connections are not for two
-            self._pool, self._pid = _pool(self.url), os.getpid()
-        redirects = urllib3.Retry(
-            total=None, connect=0, read=0, status=0, other=0, redirect=10, raise_on_status=False
-        )
         asked = {"Accept-Encoding": "identity", "User-Agent": "tradewind", **headers}
-        try:
-            answer = self._pool.request(
-                "GET", self.url, headers=asked, preload_content=False, retries=redirects
-            )
-        except urllib3.exceptions.LocationParseError:
-            raise InvalidValue(f"{self._shown} is no address") from None
-        except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise SourceFailed(
-                f"{self._shown} did not answer: {_short(error)}",
-                hint="check the address and the network",
-            ) from None
+        address = self.url
+        for _ in range(_MOST_REDIRECTS):
+            try:
+                answer = self._pool(address).request(
+                    "GET",
+                    address,
+                    headers=asked,
+                    preload_content=False,
+                    retries=False,
+                    redirect=False,
+                )
+            except urllib3.exceptions.LocationParseError:
+                raise InvalidValue(f"{shown(address)} is not an address") from None
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise SourceFailed(
+                    f"{self._shown} did not answer: {_short(error)}",
+                    hint="check the address and the network",
+                ) from None
+            where = answer.get_redirect_location()
+            if not where:
+                break
+            _done(answer)
+            address = self._followed(address, where)
+        else:
+            raise SourceFailed(f"{self._shown} redirects more than {_MOST_REDIRECTS} times")
         if answer.status not in (200, 206, 416):
             _done(answer)
             raise self._refused(answer.status)
         return answer
+
+    def _pool(self, address: str) -> Any:
+        """By way of the proxy that the environment names, if it names one."""
+        if self._pid != os.getpid():  # connections are not for two
+            self._pools, self._pid = {}, os.getpid()
+        proxy = _proxy(address)
+        if proxy not in self._pools:
+            self._pools[proxy] = _connections(proxy)
+        return self._pools[proxy]
+
+    def _followed(self, address: str, where: str) -> str:
+        """Where a redirect leads, if that is no less safe."""
+        try:
+            there = urljoin(address, where)
+            known = urlsplit(there).scheme in ("http", "https") and endpoints.host_of(there)
+        except ValueError:
+            known = False
+        if not known:
+            raise InvalidValue(f"{self._shown} redirects to {where[:200]!r}, not a web address")
+        before, then = (endpoints.is_allowed(each, os.environ) for each in (address, there))
+        if not then and (not self._checked or before):
+            raise InvalidValue(
+                f"{self._shown} redirects to plain http, {shown(there)}: anybody on the way can"
+                " replace what comes",
+                hint="use the address of a server that keeps to https, or allow the host by name:"
+                f" {endpoints.ALLOW}={endpoints.host_of(there)}",
+            )
+        return there
 
     def _refused(self, status: int) -> Exception:
         if status in (404, 410):
@@ -201,21 +252,21 @@ class HttpSource:
         return InvalidValue(f"{self._shown} cannot be downloaded: the server says {status}")
 
 
-def _pool(url: str) -> Any:
-    """By way of the proxy that the environment names, if it names one."""
+def _proxy(url: str) -> str:
     from urllib.request import getproxies, proxy_bypass
 
+    proxy = getproxies().get(urlsplit(url).scheme, "")
+    return "" if proxy_bypass(endpoints.host_of(url)) else proxy
+
+
+def _connections(proxy: str) -> Any:
     import urllib3
 
     more: dict[str, Any] = {
         "timeout": urllib3.Timeout(connect=_CONNECT_S, read=_READ_S),
         "maxsize": 16,
     }
-    parts = urlsplit(url)
-    proxy = getproxies().get(parts.scheme)
-    if proxy and not proxy_bypass(parts.hostname or ""):
-        return urllib3.ProxyManager(proxy, **more)
-    return urllib3.PoolManager(**more)
+    return urllib3.ProxyManager(proxy, **more) if proxy else urllib3.PoolManager(**more)
 
 
 def _done(answer: Any) -> None:

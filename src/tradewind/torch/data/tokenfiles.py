@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from tradewind.errors import BadFile, InvalidValue, NoAccess
 from tradewind.store.local import written_whole
+from tradewind.torch.data import npyfiles
 
 KINDS = {"uint16": 2, "uint32": 4}
 _LLM_C = {20240520: "uint16", 20240801: "uint32"}
@@ -42,7 +43,7 @@ def opened(path: Path, kind: str | None) -> TokenFile:
     except OSError as error:
         raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
     if path.suffix == ".npy":
-        raise BadFile(f"{path} is no NumPy file", hint="tw.write_tokens writes them")
+        raise BadFile(f"{path} is not a NumPy file", hint="tw.write_tokens writes them")
     magic, _, count = (int.from_bytes(head[at : at + 4], "little") for at in (0, 4, 8))
     if magic in _LLM_C and size == _LLM_C_HEAD + count * KINDS[_LLM_C[magic]]:
         return TokenFile(str(path), _LLM_C[magic], _LLM_C_HEAD, count)
@@ -56,15 +57,9 @@ def opened(path: Path, kind: str | None) -> TokenFile:
 
 
 def _npy(stream: Any, path: Path, size: int) -> TokenFile:
-    import numpy as np
-
     stream.seek(0)
     try:
-        version = np.lib.format.read_magic(stream)
-        read = np.lib.format.read_array_header_1_0
-        shape, _, dtype = (read if version == (1, 0) else np.lib.format.read_array_header_2_0)(
-            stream
-        )
+        shape, dtype = npyfiles.head(stream)
     except ValueError as error:
         raise BadFile(f"{path} is a damaged NumPy file: {error}") from None
     if dtype.str not in ("<u2", "<u4") or len(shape) != 1:

@@ -23,7 +23,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.ranks import Ranks, ranks_of
-from tradewind.torch.sessions import powersgd
+from tradewind.torch.sessions import powersgd, stages
 from tradewind.torch.sessions.buckets import Arrival
 from tradewind.torch.sessions.gradients import Gradients
 
@@ -150,7 +150,7 @@ class Parts:
         own |= {f"grad.{name}": grad for name, grad in partial.items()}
         rest |= {"gradients": len(partial), "arrival": self.arrival.order}
         if self.ranks.stages > 1:
-            rest = _merged(self.ranks.gathered(rest))
+            rest = stages.merged(rest, self.ranks)
         soon = bool(partial or self.powersgd or self.each)
         return Captured(tensors, own, {"state": rest}, {"state": mine}, soon)
 
@@ -253,21 +253,6 @@ def clean(name: str) -> str:
     for wrapping in _WRAPPINGS:
         name = name.replace(wrapping, "")
     return name
-
-
-def _merged(stages: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the stages of a pipeline have, as if it were one model's."""
-    whole = stages[0]
-    for other in stages[1:]:
-        for key, besides in other["models"].items():
-            whole["models"][key] |= besides
-        for key, optimizer in other["optimizers"].items():
-            into = whole["optimizers"][key]
-            into["state"] |= optimizer["state"]
-            for group, more in zip(into["groups"], optimizer["groups"], strict=True):
-                group["params"] += more["params"]
-        whole["gradients"] = max(whole["gradients"], other["gradients"])
-    return whole
 
 
 def _several(given: Any, name: str) -> dict[str, Any]:

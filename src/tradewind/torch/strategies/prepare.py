@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from tradewind.errors import InvalidValue
-from tradewind.torch import ranks
+from tradewind.torch import messages, ranks
 from tradewind.torch.strategies import (
     compression,
     mesh,
@@ -17,6 +19,7 @@ from tradewind.torch.strategies import (
     rebind,
     replicas,
     rules,
+    shapes,
 )
 from tradewind.torch.strategies import layout as layouts
 from tradewind.torch.strategies.batches import Task
@@ -190,12 +193,10 @@ class _Builder:
         )
 
     def _pipeline(self, tools: Tools, stage: Any, schedule: str) -> pipeline.PipelinePasses:
-        from torch.distributed.pipelining import PipelineStage
-
         group = self.grid.pipe.get_group()
         if stage is None:
             at = self.grid.pipe.get_local_rank()
-            stage = PipelineStage(tools.model, at, self.layout.pp, self.device, group=group)
+            stage = shapes.stage(tools.model, at, self.layout.pp, self.device, group)
         data = None if self.sharded or self.grid.data is None else self.grid.data.get_group()
         return pipeline.PipelinePasses(tools, stage, schedule=schedule, pipe=group, data=data)
 
@@ -212,19 +213,33 @@ def alike(model: Any, device: Any) -> None:
             tensor.copy_(there)
 
 
+class _Generators(Struct, frozen=True):
+    """States of PyTorch's random number generators."""
+
+    cpu: bytes
+    cuda: bytes
+
+
 def _same_numbers(tensor_mesh: Any) -> None:
     """Ranks that compute the same samples draw the same random numbers, such as for dropout."""
     import torch
     import torch.distributed as dist
 
     group = tensor_mesh.get_group()
-    state = [torch.get_rng_state()]
-    dist.broadcast_object_list(state, src=dist.get_global_rank(group, 0), group=group)
-    torch.set_rng_state(state[0])
-    if torch.cuda.is_available():
-        words = [torch.cuda.get_rng_state()]
-        dist.broadcast_object_list(words, src=dist.get_global_rank(group, 0), group=group)
-        torch.cuda.set_rng_state(words[0])
+    first = dist.get_global_rank(group, 0)
+    cuda = torch.cuda.is_available()
+    own = _Generators(
+        torch.get_rng_state().numpy().tobytes(),
+        torch.cuda.get_rng_state().numpy().tobytes() if cuda else b"",
+    )
+    said = messages.broadcast(own, _Generators, first, group)
+    try:
+        torch.set_rng_state(torch.frombuffer(bytearray(said.cpu), dtype=torch.uint8))
+        if cuda:
+            torch.cuda.set_rng_state(torch.frombuffer(bytearray(said.cuda), dtype=torch.uint8))
+    except (RuntimeError, ValueError) as error:
+        short = str(error).split("\n")[0][:200]
+        raise messages.BadMessage(first, f"no state of random numbers: {short}") from None
 
 
 def _one_by_one(optimizer: Any) -> None:
