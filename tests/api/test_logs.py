@@ -43,7 +43,8 @@ def test_however_it_is_cut_the_lines_are_the_same(pieces: list[bytes]) -> None:
 
 def test_a_line_of_any_length_comes_in_pieces() -> None:
     long = b"a" * (2 * LONGEST + 5)
-    found = read([long[:LONGEST], long[LONGEST:] + b"\nend\n"])
+    pieces = [long[:LONGEST], long[LONGEST : 2 * LONGEST], long[2 * LONGEST :] + b"\nend\n"]
+    found = read(pieces)
     assert [(line.offset, line.cut) for line in found] == [
         (0, True),
         (LONGEST, True),
