@@ -82,7 +82,11 @@ def test_all_machines_of_a_leg_or_none_are_bought_once() -> None:
 
 def test_machines_are_closed_and_leave_nothing_behind() -> None:
     made = asked()
-    assert made["MetadataOptions"]["HttpTokens"] == "required"
+    assert made["MetadataOptions"] == {
+        "HttpEndpoint": "enabled",
+        "HttpTokens": "required",
+        "HttpPutResponseHopLimit": 1,
+    }
     assert made["InstanceInitiatedShutdownBehavior"] == "terminate"
     (disk,) = made["BlockDeviceMappings"]
     assert disk["Ebs"]["Encrypted"]

@@ -72,7 +72,9 @@ def parameters(
         "MetadataOptions": {
             "HttpEndpoint": "enabled",
             "HttpTokens": "required",
-            "HttpPutResponseHopLimit": 2,  # a container on the machine is one farther
+            # The role's keys are for the machine: not for what runs behind a network of its own
+            # on it, as containers do unless they use the host's.
+            "HttpPutResponseHopLimit": 1,
         },
         "BlockDeviceMappings": [
             {
