@@ -20,7 +20,7 @@ from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
 from tradewind.errors import NotFound, TradewindError
 from tradewind.policy import careful
-from tradewind.providers.base import Provider
+from tradewind.providers.base import Provider, Tidy
 from tradewind.store.base import Store
 
 LEASE = "controllers/lease.json"
@@ -41,6 +41,7 @@ class Loop:
         self, store: Store, providers: Mapping[str, Provider], home: Path, *, pass_s: float = 15.0
     ) -> None:
         self.store, self.pass_s = store, pass_s
+        self._providers = providers
         self._path = persist.place(home, store.url)
         self._purse = Purse(store)
         self._perform = drive.performer(store, providers, self._purse)
@@ -61,6 +62,10 @@ class Loop:
         """One pass; what went wrong with which run."""
         self.controller.asks_month = self._purse.open()
         troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
+        for provider in self._providers.values():
+            if isinstance(provider, Tidy):
+                with suppress(TradewindError):
+                    provider.tidy()
         self.unkept = None
         try:
             persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())

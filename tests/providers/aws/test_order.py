@@ -149,6 +149,16 @@ def test_with_a_public_address_there_is_one_interface() -> None:
     assert _layout(kind=replace(FAST, efa_first=False)) == [(0, 0, "interface")]
 
 
+@pytest.mark.parametrize("public", [True, False])
+def test_machines_that_talk_are_behind_a_group_of_their_own(public: bool) -> None:
+    def groups(**more: Any) -> set[str]:
+        made = asked(public=public, kind=FAST, **more)["NetworkInterfaces"]
+        return {group for each in made for group in each["Groups"]}
+
+    assert groups() == {"sg-1"}
+    assert groups(nodes=2, security_group="sg-2") == {"sg-2"}
+
+
 def test_what_the_user_has_reserved_is_taken() -> None:
     kept = order.Reservation(reservation_id="cr-1", block=False)
     made = asked(replace(ON, market="reserved"), reservation=kept)
