@@ -55,7 +55,7 @@ EXCUSES = [
     ),
     Excuse(
         "docs/aws.md",
-        r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|cd )",
+        r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|aws iam|cd )",
         "an account; tests/system/test_aws.py",
     ),
     Excuse("docs/commands/run.md", r"tradewind run .*--on aws", "an account; tests/system"),
