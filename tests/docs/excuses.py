@@ -55,7 +55,7 @@ EXCUSES = [
     ),
     Excuse(
         "docs/aws.md",
-        r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|cd )",
+        r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|aws iam|cd )",
         "an account; tests/system/test_aws.py",
     ),
     Excuse("docs/aws.md", r"aws ssm ", "an account, and AWS's own tool; tests/supervisor"),

@@ -1,6 +1,7 @@
 """Actions of EC2 that moto answers with 500 or with nothing: placement groups, placement scores,
 price histories, capacity reservations, console output. They become methods of moto's own class, so
-that its reader and writer of EC2's protocol serve them.
+that its reader and writer of EC2's protocol serve them. And security groups, which moto deletes
+while machines are behind them.
 
 Known lies: a placement group has no effect; scores are what a test set, else 9 with capacity and 1
 without; reservations are only listed, and no launch uses one.
@@ -23,6 +24,7 @@ def install(world: World) -> None:
     for make in (_placement_groups, _scores, _prices, _reservations, _console):
         for name, method in make(world).items():
             setattr(EC2Response, name, method)
+    _security_groups(world)
 
 
 def _answer(**result: Any) -> Any:
@@ -106,6 +108,34 @@ def _placement_groups(world: World) -> dict[str, Any]:
         "delete_placement_group": delete_placement_group,
         "describe_placement_groups": describe_placement_groups,
     }
+
+
+def _security_groups(world: World) -> None:
+    from moto.ec2.models import EC2Backend
+
+    create, delete = EC2Backend.create_security_group, EC2Backend.delete_security_group
+
+    def create_security_group(backend: Any, *given: Any, **more: Any) -> Any:
+        made = create(backend, *given, **more)
+        if made.get_tags():  # without, it is part of the network that a test begins with
+            where = backend.region_name
+            world.things[made.id] = Thing(made.id, "security-group", where, world.now())
+        return made
+
+    def delete_security_group(
+        backend: Any, name: str | None = None, group_id: str | None = None
+    ) -> None:
+        for each in world.alive(region=backend.region_name):
+            groups = [group.id for card in each.told.nics.values() for group in card._group_set]
+            if group_id in groups:
+                words = f"resource {group_id} has a dependent object"
+                raise refuse("DependencyViolation", words)
+        delete(backend, name, group_id)
+        if group_id in world.things:
+            world.things[group_id].gone = world.now()
+
+    EC2Backend.create_security_group = create_security_group  # type: ignore[method-assign, assignment]
+    EC2Backend.delete_security_group = delete_security_group  # type: ignore[method-assign, assignment]
 
 
 def _scores(world: World) -> dict[str, Any]:

@@ -34,6 +34,20 @@ def test_placement_groups(cloud: Control) -> None:
     )
 
 
+def test_a_security_group_stays_while_machines_are_behind_it(cloud: Control) -> None:
+    ec2 = cloud.client("ec2")
+    tags = [{"ResourceType": "security-group", "Tags": [{"Key": "owner", "Value": "me"}]}]
+    given = {"GroupName": "us", "Description": "x", "TagSpecifications": tags}
+    group = ec2.create_security_group(**given)["GroupId"]
+    assert group in cloud.left()
+    told = launch(cloud, SecurityGroupIds=[group])
+    assert refused(ec2.delete_security_group, GroupId=group)[0] == "DependencyViolation"
+    ec2.terminate_instances(InstanceIds=ids(told))
+    eventually(lambda: cloud.state(ids(told)[0]) == "terminated")
+    ec2.delete_security_group(GroupId=group)
+    assert group not in cloud.left()
+
+
 def test_scores_and_reservations(cloud: Control) -> None:
     ec2 = cloud.client("ec2")
     cloud.score("use1-az2", 3)

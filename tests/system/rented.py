@@ -184,7 +184,7 @@ def a_world(folder: Path, share: float = 0.0) -> Iterator[Rented]:
             cloud.spot_price(machines.KIND, zone, SPOT / 1e6, at=began - 7200)
         cloud.on_demand_price(machines.KIND, ON_DEMAND / 1e6)
         store = stores.open(STORE)
-        store.replace(KEY, machines.footprint(cloud).encoded())
+        store.replace(KEY, machines.footprint(cloud, store_url=STORE).encoded())
         yield Rented(cloud, env, folder, store)
 
 

@@ -62,9 +62,9 @@ _STORE = click.option(
 @click.option(
     "--print",
     "printed",
-    type=click.Choice(["terraform", "cloudformation", "policy", "setup-policy"]),
-    help="Print it as code, or the policy of who runs Tradewind, or of who runs this; make and ask"
-    " nothing.",
+    type=click.Choice(["terraform", "cloudformation", "policy", "setup-policy", "boundary"]),
+    help="Print Terraform, CloudFormation, or an IAM policy: for running Tradewind (policy), for"
+    " running this (setup-policy), or the permissions boundary of machines. Nothing is changed.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -88,7 +88,8 @@ def setup(
 
     url = checked(store_url)
     if printed:
-        click.echo(_code(printed, url, regions, private, ssm, image or ""), nl=False)
+        named = {"image": image or "", "key_pair": key_pair or ""}
+        click.echo(_code(printed, url, regions, private, ssm, named), nl=False)
         return
     from tradewind.api.aws.setup import plan_setup
     from tradewind.providers.aws.setup.make import Wish
@@ -123,6 +124,11 @@ def setup(
         click.echo(words)
         path = secrets_path(url)
         render.note(f"secrets of jobs: aws-ssm:/{path}… and aws-secretsmanager:{path}…")
+        render.note(
+            "whoever shares this store trusts each other: a job on one machine can read all its"
+            " runs, and overwrite and delete what machines write; who must not trust each other"
+            " take a bucket each"
+        )
         if private:
             render.note(
                 "machines have no way to the internet: what a job needs must be in its image, its"
@@ -186,19 +192,27 @@ def teardown(
 
 
 def _code(
-    kind: str, url: str, regions: tuple[str, ...], private: bool, ssm: bool, image: str
+    kind: str,
+    url: str,
+    regions: tuple[str, ...],
+    private: bool,
+    ssm: bool,
+    named: dict[str, str],
 ) -> str:
-    """Without asking AWS anything: whoever prints it need not be who applies it."""
+    """Without asking AWS anything: whoever prints it need not be who applies it. `named`: the image
+    and the key pair that machines use."""
     import json
 
     from tradewind.errors import InvalidValue
     from tradewind.providers.aws.setup import cloudformation, policies, setter, terraform, things
 
-    named = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
-    wanted = regions or ((named,) if named else ())
+    usual = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    wanted = regions or ((usual,) if usual else ())
     first = wanted[0] if wanted else "us-east-1"
     if kind == "policy":
-        return json.dumps(policies.user(url, first, ssm=ssm, image=image), indent=2) + "\n"
+        return json.dumps(policies.user(url, first, ssm=ssm, **named), indent=2) + "\n"
+    if kind == "boundary":
+        return json.dumps(policies.boundary(url, first), indent=2) + "\n"
     if kind == "setup-policy":
         made = setter.setter(url, first, private=private, ssm=ssm)
         return json.dumps(made, indent=2) + "\n"

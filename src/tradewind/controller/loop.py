@@ -22,7 +22,7 @@ from tradewind.decoding import decoder
 from tradewind.errors import NotFound, TradewindError
 from tradewind.model import bounds
 from tradewind.policy import careful
-from tradewind.providers.base import Provider
+from tradewind.providers.base import Provider, Tidy
 from tradewind.store.base import Store
 
 LEASE = "controllers/lease.json"
@@ -51,6 +51,7 @@ class Loop:
         may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
     ) -> None:
         self.store, self.pass_s = store, pass_s
+        self._providers = providers
         self._path = persist.place(home, store.url)
         self._purse = Purse(store)
         self._perform = drive.performer(store, providers, self._purse)
@@ -74,6 +75,10 @@ class Loop:
             self.controller.seed = seed.find_or_make(self.store)
         self.controller.asks_month = self._purse.open()
         troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
+        for provider in self._providers.values():
+            if isinstance(provider, Tidy):
+                with suppress(TradewindError):
+                    provider.tidy()
         self.unkept = None
         try:
             persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())

@@ -69,6 +69,15 @@ class Upkeep(Protocol):
         """False: it is needed after all, or is another's just now."""
 
 
+@runtime_checkable
+class Tidy(Protocol):
+    """A provider that makes more than machines for a leg."""
+
+    def tidy(self) -> None:
+        """After a pass: removes what legs have left that were over when machines were last listed.
+        What cannot be removed now is tried again, and is a leftover at last."""
+
+
 # The same as steps (see tradewind/steps.py).
 
 

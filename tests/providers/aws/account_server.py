@@ -193,8 +193,11 @@ def roles_state(name: str) -> dict[str, Any]:
     policies = iam.list_role_policies(RoleName=name)["PolicyNames"]
     attached = iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]
     profile = iam.get_instance_profile(InstanceProfileName=name)["InstanceProfile"]
+    within = role["PermissionsBoundary"]["PermissionsBoundaryArn"]
     return {
         "trust": role["AssumeRolePolicyDocument"],
+        "boundary": within,
+        "bounded": boundary_document(within),
         "tags": role["Tags"],
         "policies": {
             each: iam.get_role_policy(RoleName=name, PolicyName=each)["PolicyDocument"]
@@ -203,6 +206,12 @@ def roles_state(name: str) -> dict[str, Any]:
         "attached": sorted(each["PolicyName"] for each in attached),
         "profile": [each["RoleName"] for each in profile["Roles"]],
     }
+
+
+def boundary_document(arn: str) -> Any:
+    iam = client("iam")
+    version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+    return iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
 
 
 def network_state(region: str, owner: str) -> dict[str, Any]:

@@ -7,10 +7,12 @@ from functools import cache, partial
 import pytest
 
 from tests.providers.aws.cloud import KEYS, Answer, Cloud, error, quotas_of, xml
+from tests.providers.aws.machines import with_role
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, Network
+from tradewind.providers.aws.setup import policies
 
-HERE = "us-east-1"
+HERE, OURS = "us-east-1", "s3://bucket/runs"
 QUOTAS = dict.fromkeys("L-DB2E81BA L-3819A6DF L-417A185B L-7212CCBC L-C4BD4855".split(), 192.0)
 _DRY = error("DryRunOperation", "Request would have succeeded", 412)
 
@@ -51,11 +53,10 @@ def footprint(cloud: Cloud, account: Account) -> Footprint:
         ]
         subnets[made["AvailabilityZoneId"]] = made["SubnetId"]
     group = ec2.create_security_group(GroupName="ours", Description="ours", VpcId=vpc)["GroupId"]
-    pairs = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
-    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=pairs)
-    iam.create_role(RoleName="ours", AssumeRolePolicyDocument="{}")
-    iam.create_instance_profile(InstanceProfileName="ours")
-    iam.add_role_to_instance_profile(InstanceProfileName="ours", RoleName="ours")
+    with_role(iam, "ours", OURS)
+    s3 = account.client("s3", HERE)
+    s3.create_bucket(Bucket="bucket")
+    s3.put_bucket_policy(Bucket="bucket", Policy=json.dumps(policies.bucket(OURS, HERE)))
     image = ec2.register_image(Name="Deep Learning AMI")["ImageId"]
     cloud.on("GetParameter", Answer(json.dumps({"Parameter": {"Value": image}})))
     cloud.on("CreatePlacementGroup", _DRY)

@@ -13,9 +13,10 @@ from tests.runs.builders import WAY
 from tradewind import clock
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import Footprint, Network, decoded
+from tradewind.providers.aws.footprint import Footprint, Network, bucket_of, decoded
 from tradewind.providers.aws.machines.userdata import Luggage
 from tradewind.providers.aws.provider import FACTS, AwsProvider
+from tradewind.providers.aws.setup.things import described
 
 REGION, ZONE, KIND = "us-east-1", "use1-az1", "g5.xlarge"
 PROFILE = "tradewind-test"
@@ -51,16 +52,29 @@ def network(control: Control, region: str) -> Network:
     )
 
 
-def footprint(control: Control, *regions: str, image: str = "") -> Footprint:
+def with_role(iam: Any, called: str, store_url: str) -> None:
+    """A role with its boundary and its instance profile, as setup makes them for a store."""
+    wanted = described(store_url, REGION, ()).role
+    given = {"PolicyName": f"{called}-boundary", "PolicyDocument": json.dumps(wanted.boundary)}
+    bound = iam.create_policy(**given)["Policy"]["Arn"]
+    trust = json.dumps(wanted.trust)
+    iam.create_role(RoleName=called, AssumeRolePolicyDocument=trust, PermissionsBoundary=bound)
+    text = json.dumps(wanted.policy)
+    iam.put_role_policy(RoleName=called, PolicyName=wanted.policy_name, PolicyDocument=text)
+    iam.create_instance_profile(InstanceProfileName=called)
+    iam.add_role_to_instance_profile(InstanceProfileName=called, RoleName=called)
+
+
+def footprint(
+    control: Control, *regions: str, image: str = "", store_url: str = "s3://b"
+) -> Footprint:
     iam = control.client("iam")
     there = iam.list_instance_profiles()["InstanceProfiles"]
     if PROFILE not in [each["InstanceProfileName"] for each in there]:
-        iam.create_role(RoleName=PROFILE, AssumeRolePolicyDocument="{}")
-        iam.create_instance_profile(InstanceProfileName=PROFILE)
-        iam.add_role_to_instance_profile(InstanceProfileName=PROFILE, RoleName=PROFILE)
+        with_role(iam, PROFILE, store_url)
     return Footprint(
         account="123456789012",
-        bucket="b",
+        bucket=bucket_of(store_url)[0],
         bucket_region=REGION,
         instance_profile=PROFILE,
         regions={region: network(control, region) for region in regions or (REGION,)},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 
@@ -9,14 +10,13 @@ import pytest
 from msgspec import structs
 
 from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of, xml
-from tests.providers.aws.conftest import HERE, QUOTAS
+from tests.providers.aws.conftest import HERE, OURS, QUOTAS
 from tradewind import clock
 from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks.account import checks
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import OWNER, Footprint
-
-OURS = "s3://bucket/runs"
+from tradewind.providers.aws.setup import policies
 
 
 def _wrong(findings: list[Finding]) -> list[tuple[str, str]]:
@@ -39,6 +39,7 @@ def test_all_is_well(cloud: Cloud, account: Account, footprint: Footprint) -> No
         "account 123456789012, as user/moto",
         "this computer's clock agrees with AWS's",
         "machines have the role ours",
+        "machines may do what this version of Tradewind needs, and no more",
         image,
         "us-east-1: 2 subnets with free addresses, and nobody is let in",
         "us-east-1: machines may be launched, listed, terminated",
@@ -75,6 +76,63 @@ def test_disks_by_a_key_of_the_account_s_own(
     # It is asked where that is allowed, and not held against anybody where it is not.
     cloud.on("GetEbsDefaultKmsKeyId", error("UnauthorizedOperation", status=403))
     assert _wrong(_look(account, footprint)) == []
+
+
+def test_a_role_that_may_do_more_than_it_should(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    iam, s3 = account.client("iam", HERE), account.client("s3", HERE)
+    iam.delete_role_permissions_boundary(RoleName="ours")
+    trust = policies.trust(HERE)
+    trust["Statement"].append(
+        {"Effect": "Allow", "Principal": {"AWS": "123456789012"}, "Action": "sts:AssumeRole"}
+    )
+    iam.update_assume_role_policy(RoleName="ours", PolicyDocument=json.dumps(trust))
+    more = policies.machines(OURS, HERE)
+    more["Statement"].append(policies.allow("More", ["s3:*"], ["*"]))
+    given = {"PolicyName": "store", "PolicyDocument": json.dumps(more)}
+    iam.put_role_policy(RoleName="ours", **given)
+    s3.delete_bucket_policy(Bucket="bucket")
+    found = _look(account, footprint)
+    assert _wrong(found) == [
+        (WARNING, "the role ours may be assumed by others than EC2"),
+        (WARNING, "the role ours has no permissions boundary"),
+        (WARNING, "the policy of the role ours is not the one that this version prints"),
+        (WARNING, "the bucket bucket takes requests without TLS"),
+    ]
+    assert not any("no more" in finding.what for finding in found)
+
+
+def test_a_group_of_an_earlier_version(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    group = footprint.regions[HERE].security_group
+    pairs = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
+    ec2 = account.client("ec2", HERE)
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=pairs)
+    what = f"us-east-1: {group} lets every machine of the store in"
+    assert _wrong(_look(account, footprint)) == [(WARNING, what)]
+
+
+def test_a_policy_of_before_does_not_make_security_groups(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    cloud.on("CreateSecurityGroup", error("UnauthorizedOperation", status=403))
+    what = "us-east-1: we may not make security groups, for several machines that work together"
+    assert _wrong(_look(account, footprint)) == [(WARNING, what)]
+    groups = account.client("ec2", HERE).describe_security_groups()["SecurityGroups"]
+    assert "tradewind-doctor" not in {each["GroupName"] for each in groups}
+
+
+def test_whoever_may_only_run_is_told_that_policies_were_not_compared(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    cloud.on("GetRole", error("AccessDenied", status=403))
+    cloud.on("GetRolePolicy", error("AccessDenied", status=403))
+    found = _look(account, footprint)
+    assert _wrong(found) == []
+    (told,) = (finding for finding in found if "compared" in finding.what)
+    assert told.what.endswith("these credentials may not iam:GetRole, iam:GetRolePolicy")
 
 
 def test_before_setup(cloud: Cloud, account: Account) -> None:

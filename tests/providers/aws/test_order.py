@@ -82,7 +82,11 @@ def test_all_machines_of_a_leg_or_none_are_bought_once() -> None:
 
 def test_machines_are_closed_and_leave_nothing_behind() -> None:
     made = asked()
-    assert made["MetadataOptions"]["HttpTokens"] == "required"
+    assert made["MetadataOptions"] == {
+        "HttpEndpoint": "enabled",
+        "HttpTokens": "required",
+        "HttpPutResponseHopLimit": 1,
+    }
     assert made["InstanceInitiatedShutdownBehavior"] == "terminate"
     (disk,) = made["BlockDeviceMappings"]
     assert disk["Ebs"]["Encrypted"]
@@ -143,6 +147,16 @@ def test_with_a_public_address_there_is_one_interface() -> None:
     (alone,) = asked(nodes=2, kind=FAST)["NetworkInterfaces"]
     assert (alone["InterfaceType"], alone["AssociatePublicIpAddress"]) == ("efa", True)
     assert _layout(kind=replace(FAST, efa_first=False)) == [(0, 0, "interface")]
+
+
+@pytest.mark.parametrize("public", [True, False])
+def test_machines_that_talk_are_behind_a_group_of_their_own(public: bool) -> None:
+    def groups(**more: Any) -> set[str]:
+        made = asked(public=public, kind=FAST, **more)["NetworkInterfaces"]
+        return {group for each in made for group in each["Groups"]}
+
+    assert groups() == {"sg-1"}
+    assert groups(nodes=2, security_group="sg-2") == {"sg-2"}
 
 
 def test_what_the_user_has_reserved_is_taken() -> None:

@@ -1,23 +1,26 @@
-"""Printed policies against what is really asked: each permission that is needed is in them, and
-none that nothing needs, but for those with a reason."""
+"""Printed policies against what is really asked: each request would be allowed, with its resource
+and its tags, and no permission is in them that nothing needs, but for those with a reason."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.ec2.control import Control
 from tests.ec2.server import running
 from tests.providers.aws import account_server as server
-from tests.providers.aws import machines
+from tests.providers.aws import iam, machines
 from tests.providers.aws.asked import noted
 from tradewind.api.aws.setup import plan_setup, plan_teardown
 from tradewind.model.run import Request
 from tradewind.providers.aws.checks.account import checks
 from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.footprint import OWNER, Footprint, name
 from tradewind.providers.aws.limits.usable import usable
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.aws.setup import policies, setter
@@ -28,13 +31,20 @@ BY_THE_STORE = {"s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMult
 
 
 def allowed(document: Any) -> set[str]:
-    return {action for each in document["Statement"] for action in each["Action"]}
+    statements = [each for each in document["Statement"] if each["Effect"] == "Allow"]
+    return {action for each in statements for action in each["Action"]}
+
+
+def refused(document: Any, asked: Sequence[iam.Request]) -> list[iam.Request]:
+    return [each for each in asked if not iam.allows([document], each)]
 
 
 SETTER_FOR = {
+    "ec2:AuthorizeSecurityGroupEgress": "a group that somebody has changed is mended",
     "ec2:DescribeKeyPairs": "--key-pair",
     "ec2:ModifyVpcEndpoint": "an endpoint that somebody has changed is mended",
-    "iam:UpdateAssumeRolePolicy": "a role that somebody has changed is mended",
+    "ec2:RevokeSecurityGroupIngress": "a group of an earlier version is mended",
+    "iam:PutRolePermissionsBoundary": "a role of an earlier version is put inside the boundary",
 }
 
 
@@ -46,20 +56,55 @@ def test_setup_and_teardown(
     with server.served() as url:
         server.entered(url, monkeypatch, tmp_path)
         server.with_managed_policies(url, monkeypatch)
-        with noted() as needed:
+        _bounded(store)
+        with noted() as asked:
             wish = Wish(store_url=store, regions=("us-east-1",), **more)
             for _ in range(2):  # made, and found
                 plan_setup(wish).carry_out()
             s3 = server.client("s3")
             s3.create_multipart_upload(Bucket="my-bucket", Key="tw/runs/x")
-            needed.discard("s3:CreateMultipartUpload")  # that was us
+            asked.pop()  # that was us
             plan_teardown(store, delete_bucket=True).carry_out()
-    may = allowed(setter.setter(store, "us-east-1", **more))
-    assert needed <= may
+    policy = setter.setter(store, "us-east-1", **more)
+    assert refused(policy, asked) == []
+    may, needed = allowed(policy), {each.action for each in asked}
     reasons = dict(SETTER_FOR)
     if not more.get("private"):
         del reasons["ec2:ModifyVpcEndpoint"]
     assert may - needed - BY_THE_STORE == set(reasons)
+
+
+def _bounded(store: str) -> None:
+    """An administrator has made the boundary, as docs/aws.md says."""
+    text = json.dumps(policies.boundary(store, "us-east-1"))
+    name = policies.boundary_name(store)
+    server.client("iam").create_policy(PolicyName=name, PolicyDocument=text)
+
+
+def test_what_an_earlier_version_made_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A role without a boundary, and a group that lets every machine of the store in."""
+    store = "s3://my-bucket/tw"
+    with server.served() as url:
+        server.entered(url, monkeypatch, tmp_path)
+        _bounded(store)
+        wish = Wish(store_url=store, regions=("us-east-1",))
+        group = plan_setup(wish).carry_out().regions["us-east-1"].security_group
+        roles, ec2 = server.client("iam"), server.client("ec2")
+        roles.delete_role_permissions_boundary(RoleName=name(store))
+        itself = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
+        ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=itself)
+        with noted() as asked:
+            plan = plan_setup(wish)
+            words = [change.words for line in plan.prepared.lines for change in line.changes]
+            assert words == ["inside the boundary", "no longer inbound from itself"]
+            plan.carry_out()
+        assert server.network_state("us-east-1", store)["groups"][0]["in"] == []
+        role = roles.get_role(RoleName=name(store))["Role"]
+        assert role["PermissionsBoundary"]["PermissionsBoundaryArn"].endswith("-boundary")
+        assert plan_setup(wish).recorded
+    assert refused(setter.setter(store, "us-east-1"), asked) == []
 
 
 USER_FOR = {
@@ -71,6 +116,10 @@ USER_FOR = {
 }
 
 
+NOT_NEEDED = {"iam:GetRole", "iam:GetRolePolicy", "s3:GetBucketPolicy"}
+"""Doctor compares policies where it may look, and else says so."""
+
+
 @pytest.fixture
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
     with running(tmp_path / "ec2", bodies="none") as control:
@@ -79,10 +128,20 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
         yield control
 
 
+def _as_set_up(cloud: Control, store: str) -> Footprint:
+    """With names and tags of setup: policies are about those."""
+    record, roles = machines.footprint(cloud), cloud.client("iam")
+    machines.with_role(roles, name(store), store)
+    group = record.regions[machines.REGION].security_group
+    tags = [{"Key": OWNER, "Value": store}]
+    cloud.client("ec2", machines.REGION).create_tags(Resources=[group], Tags=tags)
+    return replace(record, instance_profile=name(store))
+
+
 def test_running_and_looking(cloud: Control) -> None:
     store = "s3://my-bucket/tw"
-    record = machines.footprint(cloud)
-    with noted() as needed:
+    record = _as_set_up(cloud, store)
+    with noted() as asked:
         account = Account()
         provider = AwsProvider(account, record, store, machines.packed)
         ways = [
@@ -100,6 +159,10 @@ def test_running_and_looking(cloud: Control) -> None:
         assert all(each.ended_s is not None for each in provider.list_machines().machines)
         for leftover in provider.leftovers():
             assert provider.remove(leftover)
-    may = allowed(policies.user(store, "us-east-1"))
-    assert needed <= may
+    # Doctor tries to end a machine where there is none, of which a refusal says nothing.
+    asked = [each for each in asked if not each.resource.endswith("/i-00000000000000000")]
+    asked = [each for each in asked if each.action not in NOT_NEEDED]
+    policy = policies.user(store, "us-east-1")
+    assert refused(policy, asked) == []
+    may, needed = allowed(policy), {each.action for each in asked}
     assert may - needed - BY_THE_STORE == set(USER_FOR)

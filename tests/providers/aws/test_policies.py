@@ -1,5 +1,5 @@
-"""Policies: what a linter finds in them, and what they allow, judged as IAM would by its pattern
-rules. Neither proves what AWS does with them."""
+"""Policies: what a linter finds in them, and how they are put together. What they allow is judged
+in test_escalations.py and test_permissions_used.py. None of it proves what AWS does with them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from typing import Any
 
 import pytest
 
-from tradewind.model import places
-from tradewind.providers.aws.footprint import secrets_path
 from tradewind.providers.aws.setup import policies, setter
 
 STORES = ["s3://my-bucket", "s3://my-bucket/team/tw"]
 MOST_MANAGED, MOST_INLINE = 6_144, 10_240
 """Characters without blanks: what IAM takes."""
+SPLIT = {
+    "ec2:RunInstances",
+    "ec2:CreateRouteTable",
+    "ec2:CreateSecurityGroup",
+    "ec2:CreateSubnet",
+    "ec2:CreateVpcEndpoint",
+}
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -30,8 +35,10 @@ def test_a_linter_finds_nothing(store: str) -> None:
     machines = policies.machines(store, "us-east-1")
     both = setter.setter(store, "us-east-1", private=True, ssm=True)
     least = setter.setter(store, "us-east-1")
-    for document in (user, machines, policies.user(store, "us-east-1"), both, least):
+    boundary = policies.boundary(store, "us-east-1")
+    for document in (user, machines, policies.user(store, "us-east-1"), both, least, boundary):
         assert _findings(document) == []
+    assert len(json.dumps(boundary, separators=(",", ":"))) < MOST_MANAGED
     assert len(json.dumps(both, separators=(",", ":"))) < MOST_MANAGED
     assert len(json.dumps(user, separators=(",", ":"))) < MOST_MANAGED
     assert len(json.dumps(machines, separators=(",", ":"))) < MOST_INLINE
@@ -45,16 +52,25 @@ def test_the_linter_would_find_something() -> None:
 
 
 def _findings(document: Any) -> list[str]:
-    """RunInstances is allowed for its kinds of resources in several statements, each with its own
-    condition: the linter wants all of them in each, so they are looked at as one."""
-    split = [each for each in document["Statement"] if each["Action"] == ["ec2:RunInstances"]]
-    rest = [each for each in document["Statement"] if each not in split]
-    if split:
-        resources = [arn for each in split for arn in each["Resource"]]
-        rest.append({"Effect": "Allow", "Action": ["ec2:RunInstances"], "Resource": resources})
+    """What launches and makes things is allowed for its kinds of resources in several statements,
+    each with its own condition: the linter wants all of them in each, so they are looked at as
+    one."""
+    resources: dict[str, list[str]] = {}
+    rest = []
+    for each in document["Statement"]:
+        split = [action for action in each["Action"] if action in SPLIT]
+        for action in split:
+            resources.setdefault(action, []).extend(each["Resource"])
+        kept = [action for action in each["Action"] if action not in SPLIT]
+        rest += [each | {"Action": kept}] if kept else []
+    rest += [policies.allow("Split", [action], arns) for action, arns in resources.items()]
+    rest = [each | {"Sid": f"S{number}"} for number, each in enumerate(rest)]
     parliament = _linter()
     found = parliament.analyze_policy_string(json.dumps(document | {"Statement": rest})).findings
-    return [finding.issue for finding in found]
+    # Whoever sets up may set the policy of this one bucket, as docs/aws.md says.
+    known = [each for each in found if each.issue == "RESOURCE_POLICY_PRIVILEGE_ESCALATION"]
+    assert all("arn:aws:s3:::my-bucket due to" in str(each.detail) for each in known)
+    return [finding.issue for finding in found if finding not in known]
 
 
 def _linter() -> Any:
@@ -71,90 +87,12 @@ def _linter() -> Any:
     return sys.modules["parliament"]
 
 
-def _may(document: Any, action: str, resource: str) -> bool:
-    """Without conditions: a statement denies or allows what its patterns fit."""
-
-    def matches(arns: list[str]) -> bool:
-        patterns = [re.escape(each).replace(r"\*", ".*") for each in arns]
-        return any(re.fullmatch(p, resource) for p in patterns)
-
-    def fits(statement: Any) -> bool:
-        if action not in statement["Action"]:
-            return False
-        if "NotResource" in statement:
-            return not matches(statement["NotResource"])
-        return matches(statement["Resource"])
-
-    effects = {each["Effect"] for each in document["Statement"] if fits(each)}
-    return effects == {"Allow"}
-
-
-@pytest.mark.parametrize("store", STORES)
-def test_machines_write_what_machines_write(store: str) -> None:
-    document = policies.machines(store, "us-east-1")
-    below = "arn:aws:s3:::" + store.removeprefix("s3://") + "/"
-    run, put, get, delete = "run-1", "s3:PutObject", "s3:GetObject", "s3:DeleteObject"
-    written = [
-        places.heartbeat(run, "aws-us-east-1-i-1"),
-        places.resume(run, 1),
-        places.address(run, 1),
-        places.checkpoint(run, 1, 10),
-        f"{places.shards(run)}000001/00000000000000000010-a-000000/__0_0.distcp",
-        places.log_piece(run, 1, 0, 0),
-        places.piece(places.metrics(run, 1, 0), 0),
-    ]
-    journal = f"{places.run(run)}journal/{0:020d}.json"
-    read = [journal, f"{places.run(run)}volumes/{0:020d}.jsonl", places.bundle(run)]
-    kit = "kits/abc/kit.tar"
-    for key in written:
-        assert _may(document, put, below + key), key
-        assert _may(document, get, below + key), key
-    for key in (*read, kit):
-        assert _may(document, get, below + key), key
-    never = [*read, kit, places.live(run), places.live(run, 2), "providers/aws.json"]
-    # What a pattern with a star would let through, if it were not denied.
-    never += [f"{places.run(run)}journal/logs/x.json", f"{places.run(run)}job/shards/x"]
-    for key in never:
-        assert not _may(document, put, below + key), key
-        assert not _may(document, delete, below + key), key
-    assert not _may(document, get, below + places.live(run))
-    removable = [key for key in written if _may(document, delete, below + key)]
-    assert removable == written[3:5]
-    elsewhere = "arn:aws:s3:::my-bucket2/" + written[0]
-    assert not _may(document, put, elsewhere)
-    if store.count("/") > 2:
-        assert not _may(document, get, "arn:aws:s3:::my-bucket/" + written[0])
-
-
-def test_machines_read_the_secrets_of_their_store_and_no_others() -> None:
-    store, region = "s3://my-bucket/tw", "us-east-1"
-    document = policies.machines(store, region)
-    shells = policies.document([policies.allow("AwsOwn", ["ssm:GetParameter"], ["*"])])
-    both = policies.document(document["Statement"] + shells["Statement"])
-    path = secrets_path(store)
-    parameter = "arn:aws:ssm:us-east-1:123456789012:parameter/"
-    secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:"
-    for granted in (document, both):
-        assert _may(granted, "ssm:GetParameter", f"{parameter}{path}hf")
-        for other in ("prod/db", secrets_path("s3://other") + "hf", path.rstrip("/") + "x/hf"):
-            assert not _may(granted, "ssm:GetParameter", parameter + other)
-        assert not _may(granted, "ssm:PutParameter", f"{parameter}{path}hf")
-    assert _may(document, "secretsmanager:GetSecretValue", f"{secret}{path}hf-AbCdEf")
-    assert not _may(document, "secretsmanager:GetSecretValue", f"{secret}prod/db-AbCdEf")
-
-
-def test_who_runs_it_may_touch_only_what_is_ours() -> None:
-    store = "s3://my-bucket/tw"
-    statements = {each["Sid"]: each for each in policies.user(store, "us-east-1")["Statement"]}
-    ours = {"StringEquals": {"aws:ResourceTag/tradewind:owner": store}}
-    born = {"StringEquals": {"aws:RequestTag/tradewind:owner": store}}
-    assert statements["RunOurs"]["Condition"] == born
-    assert statements["EndOurs"]["Condition"] == ours
-    assert statements["RunBehindOurGroup"]["Condition"] == ours
-    assert statements["LendOurRole"]["Condition"] == {
-        "StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}
+def test_what_may_be_done_to_anything_changes_nothing() -> None:
+    statements = {
+        each["Sid"]: each for each in policies.user("s3://my-bucket", "us-east-1")["Statement"]
     }
-    for sid, each in statements.items():  # what may be done to anything changes nothing
+    assert "*" in statements["Look"]["Resource"]
+    for sid, each in statements.items():
         if "*" in each["Resource"]:
             verbs = [action.partition(":")[2] for action in each["Action"]]
             assert all(verb.startswith(("Describe", "Get", "List", "Decode")) for verb in verbs), (

@@ -63,7 +63,11 @@ def test_cloudformation_has_the_same_facts(wanted: things.Things) -> None:
     ]
     assert tuple(role.get("ManagedPolicyArns", ())) == wanted.role.managed
     assert resources["Group"]["Properties"]["GroupName"] == wanted.regions[0].group.name
-    assert "CidrIp" not in resources["FromItself"]["Properties"]
+    assert role["PermissionsBoundary"] == {"Ref": "Boundary"}
+    boundary = resources["Boundary"]["Properties"]
+    assert boundary["ManagedPolicyName"] == wanted.role.boundary_name
+    assert boundary["PolicyDocument"] == wanted.role.boundary
+    assert "SecurityGroupIngress" not in json.dumps(read)
     subnets = [each for each in resources.values() if each["Type"] == "AWS::EC2::Subnet"]
     assert len(subnets) == (6 if wanted is PRIVATE else 0)
 
@@ -73,7 +77,8 @@ def test_terraform_has_the_same_facts(wanted: things.Things) -> None:
     text = terraform.rendered(wanted)
     for rule in wanted.bucket.rules:
         assert f'"{rule.id}"' in text
-    for document in (wanted.bucket.policy, wanted.role.policy, wanted.role.trust):
+    role = wanted.role
+    for document in (wanted.bucket.policy, role.policy, role.trust, role.boundary):
         for statement in document["Statement"]:
             for arn in statement.get("Resource", []):
                 assert f'"{arn}"' in text

@@ -119,8 +119,8 @@ BROKEN = [
      "data.aws_availability_zones.eu_west_1 has no attribute ids"),
     ("aws_subnet.eu_west_1[count.index].id", "aws_subnet.eu_west_1.id",
      "aws_route_table_association.eu_west_1.subnet_id: aws_subnet.eu_west_1 has a count"),
-    ('protocol  = "-1"\n    self      = true', 'protocol  = "-1"\n    self      = count.index',
-     "aws_security_group.eu_west_1.ingress.self: count.index, without a count"),
+    ('["0.0.0.0/0"]', "[count.index]",
+     "aws_security_group.eu_west_1.egress.cidr_blocks: count.index, without a count"),
     ("depends_on = [aws_s3_bucket_versioning.store]", "depends_on = [aws_s3_bucket_versions.store]",
      "aws_s3_bucket_lifecycle_configuration.store.depends_on: "
      "aws_s3_bucket_versions.store is not declared"),

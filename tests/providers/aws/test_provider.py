@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -12,15 +15,28 @@ from msgspec.structs import replace
 from tests.ec2.control import Control
 from tests.ec2.server import running
 from tests.eventually import eventually
-from tests.providers.aws.machines import KIND, REGION, ZONE, argument, footprint, open_aws, way
+from tests.providers.aws.account_server import Cut, Watched
+from tests.providers.aws.machines import (
+    KIND,
+    REGION,
+    ZONE,
+    argument,
+    footprint,
+    open_aws,
+    packed,
+    way,
+)
 from tests.providers.conformance import Conformance, Place
 from tradewind import clock
+from tradewind.controller.loop import Loop
 from tradewind.model.run import Way
 from tradewind.providers.aws import provider
-from tradewind.providers.aws.machines import groups, reservations
+from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, tags_of
+from tradewind.providers.aws.machines import firewall, groups, order, reservations
 from tradewind.providers.aws.machines.order import Reservation
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.base import OutcomeUnknown, Refused
+from tradewind.store.memory import MemoryStore
 
 
 @pytest.fixture(scope="module")
@@ -209,6 +225,175 @@ def test_machines_of_a_leg_stand_together(cloud: Control, aws: AwsProvider, owne
     aws.terminate([m.machine_id for m in bought])
     eventually(lambda: groups.remove(account, REGION, name))
     assert groups.remove(account, REGION, name)  # as often as one likes
+
+
+FAST = "p4d.24xlarge"
+
+
+@pytest.fixture
+def plenty(cloud: Control) -> Control:
+    cloud.quota("L-417A185B", 10_000)
+    return cloud
+
+
+def _behind(aws: AwsProvider, launch_id: str) -> list[dict[str, Any]]:
+    """The security groups of a launch's machines."""
+    ec2 = aws._account.client("ec2", REGION)
+    tags = {OWNER: aws._owner, LAUNCH: launch_id}
+    filters = [{"Name": f"tag:{key}", "Values": [value]} for key, value in tags.items()]
+    told = ec2.describe_instances(Filters=filters)["Reservations"]
+    cards = [c for r in told for i in r["Instances"] for c in i["NetworkInterfaces"]]
+    ids = sorted({group["GroupId"] for card in cards for group in card["Groups"]})
+    return list(ec2.describe_security_groups(GroupIds=ids)["SecurityGroups"])
+
+
+def _pairs(group: dict[str, Any], key: str) -> list[tuple[str, str]]:
+    return [
+        (rule["IpProtocol"], pair["GroupId"])
+        for rule in group[key]
+        for pair in rule["UserIdGroupPairs"]
+    ]
+
+
+def _left(aws: AwsProvider) -> list[str]:
+    """Of legs, besides their machines."""
+    return [left.kind for left in aws.leftovers()]
+
+
+def test_machines_of_a_leg_admit_each_other_and_nobody_else(
+    cloud: Control, aws: AwsProvider, owner: str
+) -> None:
+    for leg in (1, 2):
+        aws.launch(at(aws).request(leg=leg, nodes=2), 1)
+    aws.launch(at(aws).request(leg=3), 1)
+    (one,), (two,), (alone,) = (_behind(aws, f"run-1-{leg}") for leg in (1, 2, 3))
+    assert len({one["GroupId"], two["GroupId"], alone["GroupId"]}) == 3
+    for group in (one, two):
+        itself = [("-1", group["GroupId"])]
+        assert _pairs(group, "IpPermissions") == _pairs(group, "IpPermissionsEgress") == itself
+        assert [rule["IpRanges"] for rule in group["IpPermissions"]] == [[]]
+        tags = tags_of(group["Tags"])
+        assert (tags[OWNER], tags[RUN]) == (owner, "run-1")
+    assert alone["GroupId"] == footprint(cloud).regions[REGION].security_group
+    assert alone["IpPermissions"] == []
+
+
+def test_groups_go_when_machines_are_gone(plenty: Control, aws: AwsProvider, owner: str) -> None:
+    bought = aws.launch(at(aws, way(instance_type=FAST)).request(nodes=2), 1)
+    aws.launch(at(aws).request(leg=2, nodes=2), 1)
+    aws.list_machines()
+    aws.tidy()
+    assert len(list(firewall.owned(aws._account, REGION, owner))) == 2  # both are in use
+    aws.terminate([machine.machine_id for machine in bought])
+    eventually(lambda: any(m.ended_s for m in aws.list_machines().machines))
+    assert _left(aws) == ["placement group", "security group"]
+    aws.tidy()
+    assert _left(aws) == []
+    ((_, tags),) = firewall.owned(aws._account, REGION, owner)
+    assert tags[LAUNCH] == "run-1-2"
+    asked = len(plenty.calls("DescribeSecurityGroups"))
+    aws.tidy()  # nothing is looked for that is known to be gone
+    assert len(plenty.calls("DescribeSecurityGroups")) == asked
+
+
+def test_a_pass_tidies_up(cloud: Control, aws: AwsProvider, owner: str, tmp_path: Path) -> None:
+    bought = aws.launch(at(aws).request(nodes=2), 1)
+    aws.terminate([machine.machine_id for machine in bought])
+    eventually(lambda: all(m.ended_s for m in aws.list_machines().machines))
+    assert _left(aws) == ["security group"]
+    Loop(MemoryStore(), {"aws": aws}, tmp_path).tick()
+    assert _left(aws) == []
+
+
+def test_a_swept_group_may_be_gone_or_in_use(cloud: Control, aws: AwsProvider, owner: str) -> None:
+    aws.launch(at(aws).request(nodes=2), 1)
+    ((group, _),) = firewall.owned(aws._account, REGION, owner)
+    assert not firewall.remove(aws._account, REGION, group)
+    aws.terminate([machine.machine_id for machine in aws.list_machines().machines])
+    eventually(lambda: _left(aws))
+    (left,) = aws.leftovers()
+    assert (left.kind, left.name, left.run_id) == ("security group", f"{REGION}/{group}", "run-1")
+    assert aws.remove(left)
+    assert aws.remove(left)  # as often as one likes
+
+
+def test_a_refused_launch_leaves_no_group(plenty: Control, aws: AwsProvider, owner: str) -> None:
+    plenty.capacity(1, zone=ZONE, kind=FAST)
+    with pytest.raises(Refused, match="InsufficientInstanceCapacity"):
+        aws.launch(at(aws, way(instance_type=FAST)).request(nodes=2), 1)
+    plenty.capacity(None, zone=ZONE, kind=FAST)
+    assert plenty.calls("CreateSecurityGroup")
+    assert _left(aws) == []
+
+
+def test_cut_off_after_any_change_a_launch_is_made_once(
+    plenty: Control, cloud: Control, owner: str
+) -> None:
+    """Whoever comes next finds the group, and its rules, and the machines."""
+    made, account = footprint(cloud), Watched()
+    for leg in range(1, 10):
+        request = at(AwsProvider(account, made, owner, packed), way(instance_type=FAST)).request(
+            leg=leg, nodes=2
+        )
+        cut = AwsProvider(account.again(cut_after=leg), made, owner, packed)
+        with suppress(Cut):
+            cut.launch(request, 1)
+            break
+        after = account.changed[-1]
+        later = AwsProvider(account.again(), made, owner, packed)
+        assert len(later.launch(request, 1)) == 2, after
+        (group,) = _behind(later, request.launch_id)
+        itself = [("-1", group["GroupId"])]
+        assert _pairs(group, "IpPermissions") == _pairs(group, "IpPermissionsEgress") == itself
+        groups_ = [tags[LAUNCH] for _, tags in firewall.owned(account, REGION, owner)]
+        assert groups_.count(request.launch_id) == 1, after
+    assert leg == 6  # a security group, two rules, a placement group, and the machines
+
+
+@pytest.mark.parametrize(
+    "action",
+    ["CreateSecurityGroup", "AuthorizeSecurityGroupIngress", "AuthorizeSecurityGroupEgress"],
+)
+def test_a_lost_answer_about_a_group(cloud: Control, aws: AwsProvider, action: str) -> None:
+    cloud.lose(action, count=1)  # boto3 asks again, and is told that it is there
+    assert len(aws.launch(at(aws).request(nodes=2), 1)) == 2
+    cloud.lose(action, count=4)  # and at last gives up: no machine was asked for
+    with pytest.raises(Refused) as caught:
+        aws.launch(at(aws).request(leg=2, nodes=2), 1)
+    assert caught.value.kind == "throttled"
+    assert len(aws.launch(at(aws).request(leg=2, nodes=2), 1)) == 2
+    assert len(_behind(aws, "run-1-2")) == 1
+
+
+def test_a_launch_waits_for_its_security_group(
+    cloud: Control, aws: AwsProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a moment not all of EC2 knows a new one."""
+    monkeypatch.setattr(firewall, "_PAUSE_S", 0.01)
+    cloud.fail("AuthorizeSecurityGroupIngress", "InvalidGroup.NotFound", count=3)
+    assert len(aws.launch(at(aws).request(nodes=2), 1)) == 2
+    cloud.fail("RunInstances", "InvalidGroup.NotFound", count=1)
+    with pytest.raises(Refused) as caught:
+        aws.launch(at(aws).request(leg=2, nodes=2), 1)
+    assert caught.value.kind == "throttled"
+    cloud.fail("RunInstances", "InvalidGroup.NotFound", count=1)
+    with pytest.raises(Refused, match=r"InvalidGroup\.NotFound") as caught:
+        aws.launch(at(aws).request(leg=3), 1)
+    assert caught.value.kind == "not_found"  # setup's is gone
+    assert "aws setup" in str(caught.value.hint)
+
+
+def test_a_group_of_that_name_that_is_not_ours_is_not_used(
+    cloud: Control, aws: AwsProvider, owner: str
+) -> None:
+    request = at(aws).request(nodes=2)
+    ec2, vpc = cloud.client("ec2", REGION), footprint(cloud).regions[REGION].vpc
+    name = order.group_name(request, owner)
+    theirs = ec2.create_security_group(GroupName=name, Description="x", VpcId=vpc)["GroupId"]
+    with pytest.raises(Refused, match=f"{theirs} has the name {name}, and is not ours") as caught:
+        aws.launch(request, 1)
+    assert caught.value.kind == "not_allowed"
+    assert ec2.describe_security_groups(GroupIds=[theirs])["SecurityGroups"]
 
 
 @pytest.mark.parametrize("kind", ["p4d.24xlarge", "p5.48xlarge", "p6-b300.48xlarge"])

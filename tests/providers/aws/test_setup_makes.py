@@ -12,6 +12,7 @@ import pytest
 
 from tests.providers.aws import account_server as server
 from tradewind.api.aws.setup import plan_setup, written
+from tradewind.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import name
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.bucket import CLOSED
@@ -58,11 +59,13 @@ def test_all_of_it_is_made_as_it_should_be() -> None:
     assert role["policies"] == {"store": policies.machines(STORE, "us-west-2")}
     assert role["attached"] == []
     assert role["profile"] == [CALLED]
+    assert role["boundary"] == f"arn:aws:iam::123456789012:policy/{CALLED}-boundary"
+    assert role["bounded"] == policies.boundary(STORE, "us-west-2")
     for region in ("us-west-2", "us-east-1"):
         network = server.network_state(region, STORE)
         assert network["vpcs"] == []
-        out = [("-1", "0.0.0.0/0"), ("-1", "itself")]
-        assert network["groups"] == [{"name": CALLED, "in": [("-1", "itself")], "out": out}]
+        out = [("-1", "0.0.0.0/0")]
+        assert network["groups"] == [{"name": CALLED, "in": [], "out": out}]
         kept = record.regions[region]
         assert kept.public
         assert {"usw2-az1", "use1-az1"} & kept.subnets.keys()
@@ -164,6 +167,83 @@ def test_what_others_have_set_on_a_bucket_stays() -> None:
     assert len(state["rules"]) == 1 + 4 + 4
     assert {"Key": "team", "Value": "x"} in state["tags"]
     assert plan_setup(Wish(store_url=STORE)).recorded
+
+
+def test_who_may_not_make_the_boundary_is_told_who_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is made."""
+    monkeypatch.setitem(server.REFUSED, "CreatePolicy", "AccessDenied")
+    with pytest.raises(
+        NoAccess, match=f"the permissions boundary {CALLED}-boundary is not"
+    ) as told:
+        made("us-west-2")
+    hint = str(told.value.hint)
+    assert f"--store {STORE} --region us-west-2 --print boundary > boundary.json" in hint
+    assert f"aws iam create-policy --policy-name {CALLED}-boundary" in hint
+    assert server.client("s3").list_buckets()["Buckets"] == []
+
+
+def test_what_an_administrator_has_made_of_the_boundary_stays(watched: server.Watched) -> None:
+    iam = server.client("iam")
+    more = policies.boundary(STORE, "us-west-2")
+    more["Statement"].append(policies.allow("Data", ["s3:GetObject"], ["arn:aws:s3:::data/*"]))
+    given = {"PolicyName": f"{CALLED}-boundary", "PolicyDocument": json.dumps(more)}
+    iam.create_policy(**given)
+    plan = plan_setup(Wish(store_url=STORE, regions=("us-west-2",)), watched.again())
+    line = plan.prepared.lines[0]
+    assert (line.what, line.there, line.changes) == ("boundary", True, [])
+    assert "not what --print boundary prints" in line.remark
+    plan.carry_out()
+    assert server.roles_state(CALLED)["bounded"] == more
+    assert "CreatePolicyVersion" not in watched.changed
+
+
+def test_a_boundary_of_others_on_the_role_stays() -> None:
+    made("us-west-2")
+    iam = server.client("iam")
+    text = json.dumps(policies.document([policies.allow("All", ["*"], ["*"])]))
+    theirs = iam.create_policy(PolicyName="of-all", PolicyDocument=text)["Policy"]["Arn"]
+    iam.put_role_permissions_boundary(RoleName=CALLED, PermissionsBoundary=theirs)
+    lines = plan_setup(Wish(store_url=STORE)).prepared.lines
+    (role,) = [line for line in lines if line.what == "role"]
+    assert role.changes == []
+    assert theirs in role.remark
+
+
+def test_a_role_that_others_may_assume_is_refused() -> None:
+    """It would not be mended for good: whoever did it may do it again."""
+    made("us-west-2")
+    trust = policies.trust("us-west-2")
+    trust["Statement"].append(
+        {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "sts:AssumeRole"}
+    )
+    server.client("iam").update_assume_role_policy(
+        RoleName=CALLED, PolicyDocument=json.dumps(trust)
+    )
+    with pytest.raises(InvalidValue, match="may be assumed by others than EC2") as told:
+        plan_setup(Wish(store_url=STORE))
+    assert "teardown" in str(told.value.hint)
+
+
+def test_a_group_of_that_name_that_is_not_ours_is_not_made_ours() -> None:
+    record = made("us-west-2")
+    group = record.regions["us-west-2"].security_group
+    ec2 = server.client("ec2", "us-west-2")
+    ec2.delete_tags(Resources=[group], Tags=[{"Key": "tradewind:owner"}])
+    with pytest.raises(InvalidValue, match=f"{group} in us-west-2 has the name {CALLED}") as told:
+        plan_setup(Wish(store_url=STORE))
+    assert f"delete-security-group --region us-west-2 --group-id {group}" in str(told.value.hint)
+
+
+def test_rules_of_others_on_the_group_stay() -> None:
+    group = made("us-west-2").regions["us-west-2"].security_group
+    ec2 = server.client("ec2", "us-west-2")
+    ssh = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
+           "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}  # fmt: skip
+    ec2.authorize_security_group_ingress(GroupId=group, IpPermissions=[ssh])
+    lines = plan_setup(Wish(store_url=STORE)).prepared.lines
+    (line,) = [line for line in lines if line.what == "security group"]
+    assert line.changes == []
+    assert "lets others in too" in line.remark
 
 
 def cut_off(account: server.Watched, **wishes: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from tradewind.controller.controller import Controller
 from tradewind.controller.drive import performer
 from tradewind.errors import InvalidValue
 from tradewind.providers.aws.footprint import OWNER, name
+from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.make import Wish
 
 STORE, OTHER, WAITING = (f"s3://my-bucket/{each}" for each in ("tw", "other", "waits"))
@@ -58,9 +60,11 @@ def left(store: str, *regions: str) -> list[Any]:
     """What is there of a store."""
     networks = [server.network_state(region, store) for region in regions]
     found: list[Any] = [part for network in networks for part in network.values() if part]
-    with suppress(server.client("iam").exceptions.NoSuchEntityException):
+    iam = server.client("iam")
+    with suppress(iam.exceptions.NoSuchEntityException):
         found.append(server.roles_state(name(store)))
-    return found
+    local = [each["PolicyName"] for each in iam.list_policies(Scope="Local")["Policies"]]
+    return found + [each for each in local if each == policies.boundary_name(store)]
 
 
 def test_nothing_is_left_and_another_store_is_untouched(watched: server.Watched) -> None:
@@ -70,7 +74,7 @@ def test_nothing_is_left_and_another_store_is_untouched(watched: server.Watched)
     assert removed(watched) > 0
     assert left(STORE, "us-east-1", "us-west-2") == []
     assert left(OTHER, "us-east-1") == before
-    assert len(before) == 2
+    assert len(before) == 3
     assert server.bucket_state("my-bucket", "us-east-1")["keys"] == ["other/providers/aws.json"]
     assert removed(watched) == 0
     made(watched, "us-east-1")  # and all over again
@@ -175,6 +179,52 @@ def test_cut_off_anywhere_it_goes_on(url: str, watched: server.Watched, private:
         assert written(STORE, "eu-west-1") is None
         after += 1
     assert after > (12 if private else 5)
+
+
+def test_an_administrators_boundary_stays(watched: server.Watched) -> None:
+    text = json.dumps(policies.boundary(STORE, "us-east-1"))
+    given = {"PolicyName": policies.boundary_name(STORE), "PolicyDocument": text}
+    server.client("iam").create_policy(**given)
+    made(watched, "us-east-1")
+    plan = plan_teardown(STORE, account=watched)
+    plan.carry_out()
+    assert left(STORE, "us-east-1") == [policies.boundary_name(STORE)]
+    assert plan.lines[-1].remark.startswith("left: an administrator made it")
+
+
+def test_who_may_not_remove_the_boundary_removes_the_rest(
+    watched: server.Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(watched, "us-east-1")
+    for action in ("ListPolicyVersions", "DeletePolicy"):
+        monkeypatch.setitem(server.REFUSED, action, "AccessDenied")
+    removed(watched)
+    assert left(STORE, "us-east-1") == [policies.boundary_name(STORE)]
+
+
+def test_a_boundary_with_older_versions_goes(watched: server.Watched) -> None:
+    made(watched, "us-east-1")
+    arn = policies.boundary_arn(STORE, "us-east-1", "123456789012")
+    text = json.dumps(policies.boundary(STORE, "us-east-1"))
+    server.client("iam").create_policy_version(
+        PolicyArn=arn, PolicyDocument=text, SetAsDefault=True
+    )
+    removed(watched)
+    assert left(STORE, "us-east-1") == []
+
+
+def test_groups_of_legs_go_too(watched: server.Watched) -> None:
+    record = made(watched, "us-east-1")
+    ec2 = server.client("ec2", "us-east-1")
+    for called, owner in (("tradewind-r-1", STORE), ("tradewind-r-2", OTHER), ("mine", STORE)):
+        tags = [{"ResourceType": "security-group", "Tags": [{"Key": OWNER, "Value": owner}]}]
+        ec2.create_security_group(
+            GroupName=called, Description="x", VpcId=record.regions["us-east-1"].vpc,
+            TagSpecifications=tags,
+        )  # fmt: skip
+    removed(watched)
+    groups = ec2.describe_security_groups()["SecurityGroups"]
+    assert {"tradewind-r-2", "mine"} == {each["GroupName"] for each in groups} - {"default"}
 
 
 def test_a_role_of_that_name_that_is_not_ours_stays(watched: server.Watched) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, json
 
@@ -21,11 +21,16 @@ OWNER, RUN, LEG, LAUNCH = "tradewind:owner", "tradewind:run", "tradewind:leg", "
 """Tags. The owner's is the store's URL: whoever shares a store shares its machines."""
 
 
+PREFIX = "tradewind-"
+"""Of the names of all that is made at AWS."""
+
+
 class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of one region."""
 
     vpc: str
     security_group: str
+    """Of machines that are alone: it lets nobody in."""
     subnets: dict[str, str]
     """By zone id, such as use1-az1: names of zones differ from account to account."""
     public: bool = True
@@ -46,6 +51,16 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def encoded(self) -> bytes:
         return json.format(json.encode(self), indent=1)
+
+
+def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    """As AWS wants them."""
+    return [{"Key": key, "Value": value} for key, value in tags.items()]
+
+
+def tags_of(found: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
+    """As AWS tells them."""
+    return {each["Key"]: each["Value"] for each in found or []}
 
 
 def read(get: Callable[[str], bytes]) -> Footprint | None:
@@ -89,4 +104,4 @@ def secrets_path(store_url: str) -> str:
 def name(store_url: str) -> str:
     """Of the role, the instance profile and the security groups of a store. Short, since it is for
     all AWS the same in every region, and the same whoever asks."""
-    return f"tradewind-{hashlib.sha256(store_url.rstrip('/').encode()).hexdigest()[:10]}"
+    return f"{PREFIX}{hashlib.sha256(store_url.rstrip('/').encode()).hexdigest()[:10]}"

@@ -9,9 +9,9 @@ Safe from several threads and processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Protocol
 
 from tradewind import clock
 from tradewind.errors import SourceFailed, TradewindError
@@ -22,7 +22,14 @@ from tradewind.providers.aws import denied
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, Footprint, setup_command
 from tradewind.providers.aws.limits import images, zones
-from tradewind.providers.aws.machines import groups, listing, order, paid, reservations
+from tradewind.providers.aws.machines import (
+    firewall,
+    groups,
+    listing,
+    order,
+    paid,
+    reservations,
+)
 from tradewind.providers.aws.machines.userdata import Luggage, user_data
 from tradewind.providers.aws.troubles import code_of, explained, of_code
 from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
@@ -36,9 +43,23 @@ FACTS = Facts(
     tokens=True,
     listing_lag_s=60,
 )
+
+
+class OfLegs(Protocol):
+    """What is made for a leg besides its machines: lists those of an owner, with their tags, and
+    removes one, unless it is in use."""
+
+    def owned(
+        self, account: Account, region: str, owner: str
+    ) -> Iterator[tuple[str, dict[str, str]]]: ...
+
+    def remove(self, account: Account, region: str, name: str, /) -> bool: ...
+
+
 _WAIT_S = 20.0
 """For what was bought to be listed."""
 _PAUSE_S = 0.5
+_OF_LEGS: dict[str, OfLegs] = {"placement group": groups, "security group": firewall}
 
 
 class AwsProvider:
@@ -58,6 +79,10 @@ class AwsProvider:
         self._paid = paid.Paid(account)
         self._ends: dict[str, int] = {}
         """When machines were first seen to have ended, where EC2 does not tell when they did."""
+        self._over: dict[str, set[str]] = {}
+        """By region, the launches of several machines that have all ended, as last listed."""
+        self._tidied: set[str] = set()
+        """Of these, the launches that have nothing left."""
 
     def list_machines(self) -> Listing:
         regions = sorted(self._footprint.regions)
@@ -65,6 +90,9 @@ class AwsProvider:
         with ThreadPoolExecutor(max(1, len(regions)), thread_name_prefix="aws") as pool:
             # One that cannot be listed is raised: what is not seen there may well live.
             found = list(pool.map(lambda region: self._described(region, owned), regions))
+        self._over = {
+            region: _over(machines) for region, (_, machines) in zip(regions, found, strict=True)
+        }
         times = [at_s for at_s, _ in found if at_s is not None]
         return Listing(
             at_s=min(times) if times else int(clock.now().timestamp()),
@@ -87,26 +115,40 @@ class AwsProvider:
         if undriven:
             raise Refused("not_allowed", undriven, hint=images.OWN_IMAGE)
         reservation = reservations.find(self._account, request)
-        asked = order.parameters(
-            request,
-            self._owner,
-            self._footprint,
-            kind=kind,
-            image=images.image(
-                self._account,
-                region,
-                kind.architecture,
-                self._footprint.image,
-                accelerator=kind.accelerator,
-            ),
-            reservation=reservation,
-            user_data=user_data(
-                self._boot(request, after, key), self._luggage(request, kind.architecture)
-            ),
+        image = images.image(
+            self._account,
+            region,
+            kind.architecture,
+            self._footprint.image,
+            accelerator=kind.accelerator,
         )
-        if order.wants_group(request, kind, reservation):
-            groups.create(self._account, request, self._owner)
-        return self._buy(request, asked)
+        luggage = self._luggage(request, kind.architecture)
+        try:
+            asked = order.parameters(
+                request,
+                self._owner,
+                self._footprint,
+                kind=kind,
+                image=image,
+                reservation=reservation,
+                user_data=user_data(self._boot(request, after, key), luggage),
+                security_group=self._admitting(request),
+            )
+            if order.wants_group(request, kind, reservation):
+                groups.create(self._account, request, self._owner)
+            return self._buy(request, asked)
+        except Refused:
+            # Nothing was bought, and the next try may be another leg, elsewhere.
+            if order.talks(request):
+                self._remove_groups(region, {request.launch_id})
+            raise
+
+    def _admitting(self, request: Request) -> str:
+        """The group of machines that talk with each other; "" where there is none to talk with."""
+        if not order.talks(request):
+            return ""
+        network = self._footprint.regions[request.way.region]
+        return firewall.create(self._account, request, self._owner, network)
 
     def terminate(self, machine_ids: Sequence[str]) -> None:
         by_region: dict[str, set[str]] = {}
@@ -140,23 +182,43 @@ class AwsProvider:
         return ()  # `tradewind doctor aws` asks far more than one would want to wait for each time
 
     def leftovers(self) -> Sequence[Leftover]:
-        """Placement groups of legs that have no machine any more."""
+        """Groups of legs that have no machine any more."""
         living = {m.launch_id for m in self.list_machines().machines if m.ended_s is None}
         return [
             Leftover(
-                kind="placement group",
+                kind=kind,
                 name=f"{region}/{name}",
                 words="is of a leg that is over",
                 run_id=tags.get(RUN, ""),
             )
             for region in sorted(self._footprint.regions)
-            for name, tags in groups.owned(self._account, region, self._owner)
+            for kind, made in _OF_LEGS.items()
+            for name, tags in made.owned(self._account, region, self._owner)
             if tags.get(LAUNCH, "") not in living
         ]
 
     def remove(self, leftover: Leftover) -> bool:
         region, _, name = leftover.name.partition("/")
-        return groups.remove(self._account, region, name)
+        return _OF_LEGS[leftover.kind].remove(self._account, region, name)
+
+    def tidy(self) -> None:
+        for region, launches in self._over.items():
+            left = launches - self._tidied
+            if left and self._remove_groups(region, left):
+                self._tidied |= left
+
+    def _remove_groups(self, region: str, launches: set[str]) -> bool:
+        """Of these launches; False: some could not be removed now, and are for the sweep."""
+        done = True
+        for made in _OF_LEGS.values():
+            try:
+                there = list(made.owned(self._account, region, self._owner))
+                for name, tags in there:
+                    if tags.get(LAUNCH, "") in launches:
+                        done &= made.remove(self._account, region, name)
+            except TradewindError:
+                done = False
+        return done
 
     # Buying.
 
@@ -180,6 +242,10 @@ class AwsProvider:
             if isinstance(cause, ClientError) and code_of(cause) == "IdempotentParameterMismatch":
                 # Bought before, with a link of then.
                 return self._await(request, of_code(doing, cause))
+            young = isinstance(cause, ClientError) and code_of(cause) == "InvalidGroup.NotFound"
+            if young and order.talks(request):
+                # Made a moment ago, and not known everywhere yet.
+                raise Refused("throttled", error.message) from cause
             if isinstance(error, Refused):
                 raise denied.decoded(self._account, region, error) from cause
             raise
@@ -283,3 +349,15 @@ class AwsProvider:
     def _sorted(machines: Any) -> list[Machine]:
         found = [machine for machine in machines if machine is not None]
         return sorted(found, key=lambda machine: machine.rank)
+
+
+def _over(machines: Sequence[Machine]) -> set[str]:
+    """Launches of several machines, none of which is up. One that is just being made has none."""
+    launches: dict[str, list[Machine]] = {}
+    for machine in machines:
+        launches.setdefault(machine.launch_id, []).append(machine)
+    return {
+        launch
+        for launch, of_it in launches.items()
+        if len(of_it) > 1 and all(machine.ended_s is not None for machine in of_it)
+    }

@@ -15,6 +15,7 @@ from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks import regions
 from tradewind.providers.aws.checks.permissions import found, todo
+from tradewind.providers.aws.checks.policies import policy_checks
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, setup_command
 from tradewind.providers.aws.limits.looking import within
@@ -48,6 +49,7 @@ def checks(
             yield from regions.quota_checks(account, account.region)
         return
     yield from _role(account, footprint, store_url)
+    yield from _policies(account, footprint, store_url)
     jobs = {
         region: partial(regions.region_checks, account, footprint, region, store_url)
         for region in footprint.regions
@@ -140,6 +142,18 @@ def _role(account: Account, footprint: Footprint, store_url: str) -> Iterator[Fi
         )
         return
     yield found(OK, f"machines have the role {profile['Roles'][0]['RoleName']}")
+
+
+def _policies(account: Account, footprint: Footprint, store_url: str) -> Iterator[Finding]:
+    try:
+        yield from policy_checks(account, footprint, store_url)
+    except TradewindError as error:
+        yield found(
+            WARNING,
+            "policies could not be looked at",
+            why=error.message,
+            todo=todo(error, "run it again"),
+        )
 
 
 def _without_setup(store_url: str) -> Finding:

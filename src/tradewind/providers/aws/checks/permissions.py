@@ -9,7 +9,7 @@ from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import OWNER, Footprint
+from tradewind.providers.aws.footprint import OWNER, Footprint, tag_list
 from tradewind.providers.aws.limits import zones
 from tradewind.providers.aws.limits.images import Image
 from tradewind.providers.aws.limits.zones import TypeFacts
@@ -65,16 +65,26 @@ def permission_checks(
     group = {
         "GroupName": "tradewind-doctor",
         "Strategy": "cluster",
-        "TagSpecifications": [
-            {"ResourceType": "placement-group", "Tags": [{"Key": OWNER, "Value": owner}]}
-        ],
+        "TagSpecifications": _tagged("placement-group", owner),
     }
     words = "make placement groups, for several machines close together"
     refused += _dry(ec2.create_placement_group, group, region, words, WARNING)
+    fence = {
+        "GroupName": "tradewind-doctor",
+        "Description": "tradewind doctor",
+        "VpcId": footprint.regions[region].vpc,
+        "TagSpecifications": _tagged("security-group", owner),
+    }
+    words = "make security groups, for several machines that work together"
+    refused += _dry(ec2.create_security_group, fence, region, words, WARNING)
     yield from refused
     if not refused:
         tried = ["launched"] * bool(place) + ["listed"] + ["terminated"] * (not ending)
         yield found(OK, f"{region}: machines may be {', '.join(tried)}")
+
+
+def _tagged(kind: str, owner: str) -> list[dict[str, Any]]:
+    return [{"ResourceType": kind, "Tags": tag_list({OWNER: owner})}]
 
 
 def _place(account: Account, footprint: Footprint, region: str) -> tuple[TypeFacts, str] | None:

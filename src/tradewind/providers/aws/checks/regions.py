@@ -84,9 +84,17 @@ def _network(account: Account, region: str, network: Network, owner: str) -> Ite
         yield found(
             WARNING,
             f"{region}: {network.security_group} lets {', '.join(open_to)} in",
-            why="nothing of ours listens to anybody but the machines themselves",
+            why="nothing of ours listens to anybody but the machines of one leg",
             todo="take the rule away: aws ec2 revoke-security-group-ingress"
             f" --region {region} --group-id {network.security_group} …",
+        )
+    itself = any(_admits_itself(group) for group in groups)
+    if itself:
+        yield found(
+            WARNING,
+            f"{region}: {network.security_group} lets every machine of the store in",
+            why="earlier versions made it so: the job of one run reaches the machines of another",
+            todo=f"when no run with several machines is up: {setup_command(owner, region)}",
         )
     free = {name: it.get("AvailableIpAddressCount", _FEW) for name, it in there.items()}
     few = {name: left for name, left in free.items() if left < _FEW}
@@ -98,7 +106,7 @@ def _network(account: Account, region: str, network: Network, owner: str) -> Ite
             why="a launch for which there is none is refused",
             todo="end what uses them, or set up larger subnets",
         )
-    if not (gone or open_to or few):
+    if not (gone or open_to or itself or few):
         many = f"{len(ids)} subnets" if len(ids) != 1 else "1 subnet"
         yield found(OK, f"{region}: {many} with free addresses, and nobody is let in")
 
@@ -132,6 +140,11 @@ def _open_to(group: dict[str, Any]) -> Iterator[str]:
         for pair in rule.get("UserIdGroupPairs", []):
             if pair.get("GroupId") != group["GroupId"]:
                 yield str(pair.get("GroupId"))
+
+
+def _admits_itself(group: dict[str, Any]) -> bool:
+    pairs = [p for rule in group.get("IpPermissions", []) for p in rule.get("UserIdGroupPairs", [])]
+    return any(pair.get("GroupId") == group["GroupId"] for pair in pairs)
 
 
 def quota_checks(account: Account, region: str) -> Iterator[Finding]:

@@ -10,8 +10,8 @@ from tradewind import clock
 from tradewind.errors import SourceFailed
 from tradewind.model.run import Request
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN
-from tradewind.providers.aws.machines.order import group_name
+from tradewind.providers.aws.footprint import OWNER, tags_of
+from tradewind.providers.aws.machines.order import group_name, group_tags
 from tradewind.providers.aws.troubles import code_of, explained
 
 _WAIT_S = 10.0
@@ -22,18 +22,12 @@ def create(account: Account, request: Request, owner: str) -> None:
     """And wait, for a while, until machines can be launched into it."""
     from botocore.exceptions import ClientError
 
-    tags = {OWNER: owner, RUN: request.run_id, LAUNCH: request.launch_id}
     with explained(f"making a placement group in {request.way.region}"):
         try:
             account.client("ec2", request.way.region).create_placement_group(
                 GroupName=group_name(request, owner),
                 Strategy="cluster",
-                TagSpecifications=[
-                    {
-                        "ResourceType": "placement-group",
-                        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
-                    }
-                ],
+                TagSpecifications=group_tags(request, owner, "placement-group"),
             )
         except ClientError as error:
             if code_of(error) != "InvalidPlacementGroup.Duplicate":
@@ -62,7 +56,7 @@ def owned(account: Account, region: str, owner: str) -> Iterator[tuple[str, dict
             Filters=[{"Name": f"tag:{OWNER}", "Values": [owner]}]
         )
     for group in answer["PlacementGroups"]:
-        yield group["GroupName"], {tag["Key"]: tag["Value"] for tag in group.get("Tags", ())}
+        yield group["GroupName"], tags_of(group.get("Tags"))
 
 
 def remove(account: Account, region: str, name: str) -> bool:

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from tradewind.model.run import Machine
-from tradewind.providers.aws.footprint import LAUNCH, LEG, OWNER, RUN
+from tradewind.providers.aws.footprint import LAUNCH, LEG, OWNER, RUN, tags_of
 
 PREFIX = "aws-"
 _ID = re.compile(r"aws-([a-z0-9-]+?)-(i-[0-9a-f]+)")
@@ -32,13 +32,9 @@ def instances(pages: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             yield from reservation["Instances"]
 
 
-def tags(instance: Mapping[str, Any]) -> dict[str, str]:
-    return {tag["Key"]: tag["Value"] for tag in instance.get("Tags", ())}
-
-
 def machine(region: str, instance: Mapping[str, Any], ended_s: int | None) -> Machine | None:
     """None: it carries the owner's tag, and none of a run's; somebody has put it there by hand."""
-    named = tags(instance)
+    named = tags_of(instance.get("Tags"))
     if not {OWNER, RUN, LEG, LAUNCH} <= set(named) or not named[LEG].isdecimal():
         return None
     launched_s = int(instance["LaunchTime"].timestamp())

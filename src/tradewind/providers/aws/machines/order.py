@@ -8,7 +8,16 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.model.run import Request
-from tradewind.providers.aws.footprint import LAUNCH, LEG, OWNER, RUN, Footprint, Network
+from tradewind.providers.aws.footprint import (
+    LAUNCH,
+    LEG,
+    OWNER,
+    PREFIX,
+    RUN,
+    Footprint,
+    Network,
+    tag_list,
+)
 from tradewind.providers.aws.limits.images import Image
 from tradewind.providers.aws.limits.zones import TypeFacts
 from tradewind.providers.base import Refused
@@ -35,13 +44,23 @@ def token(request: Request, owner: str) -> str:
 
 
 def group_name(request: Request, owner: str) -> str:
-    """Of the placement group of a leg."""
-    return f"tradewind-{request.launch_id}-{token(request, owner)[3:11]}"
+    """Of the placement group and the security group of a leg."""
+    return f"{PREFIX}{request.launch_id}-{token(request, owner)[3:11]}"
+
+
+def group_tags(request: Request, owner: str, kind: str) -> list[dict[str, Any]]:
+    named = {OWNER: owner, RUN: request.run_id, LAUNCH: request.launch_id}
+    return [{"ResourceType": kind, "Tags": tag_list(named)}]
+
+
+def talks(request: Request) -> bool:
+    """With other machines of the leg: they need a security group that admits one another."""
+    return request.way.nodes > 1
 
 
 def talks_fast(request: Request, kind: TypeFacts) -> bool:
     """By EFA, with each other."""
-    return request.way.nodes > 1 and kind.efa
+    return talks(request) and kind.efa
 
 
 def wants_group(request: Request, kind: TypeFacts, reservation: Reservation | None) -> bool:
@@ -58,7 +77,9 @@ def parameters(
     image: Image,
     user_data: bytes,
     reservation: Reservation | None = None,
+    security_group: str = "",
 ) -> dict[str, Any]:
+    """`security_group`: of machines that talk; others are behind setup's, which admits nobody."""
     way = request.way
     network = footprint.regions[way.region]
     made: dict[str, Any] = {
@@ -72,7 +93,9 @@ def parameters(
         "MetadataOptions": {
             "HttpEndpoint": "enabled",
             "HttpTokens": "required",
-            "HttpPutResponseHopLimit": 2,  # a container on the machine is one farther
+            # The role's keys are for the machine: not for what runs behind a network of its own
+            # on it, as containers do unless they use the host's.
+            "HttpPutResponseHopLimit": 1,
         },
         "BlockDeviceMappings": [
             {
@@ -85,7 +108,9 @@ def parameters(
                 },
             }
         ],
-        "NetworkInterfaces": _interfaces(request, network, kind),
+        "NetworkInterfaces": _interfaces(
+            request, network, kind, security_group or network.security_group
+        ),
         "TagSpecifications": _tags(request, owner),
         "UserData": user_data,
     }
@@ -112,7 +137,9 @@ def parameters(
     return made
 
 
-def _interfaces(request: Request, network: Network, kind: TypeFacts) -> list[dict[str, Any]]:
+def _interfaces(
+    request: Request, network: Network, kind: TypeFacts, security_group: str
+) -> list[dict[str, Any]]:
     """As AWS has it for several cards (efa-acc-inst-types in its guide): the first interface is a
     plain one, and each card has one for EFA alone, which needs no address.
 
@@ -132,7 +159,7 @@ def _interfaces(request: Request, network: Network, kind: TypeFacts) -> list[dic
             "DeviceIndex": device,
             "NetworkCardIndex": card,
             "SubnetId": subnet,
-            "Groups": [network.security_group],
+            "Groups": [security_group],
             "DeleteOnTermination": True,
             "InterfaceType": made_for,
         }
@@ -153,8 +180,7 @@ def _tags(request: Request, owner: str) -> list[dict[str, Any]]:
         LEG: str(request.leg),
         LAUNCH: request.launch_id,
     }
-    tags = [{"Key": key, "Value": value} for key, value in named.items()]
     kinds = ["instance", "volume", "network-interface"]
     if request.way.market == "spot":
         kinds.append("spot-instances-request")
-    return [{"ResourceType": kind, "Tags": tags} for kind in kinds]
+    return [{"ResourceType": kind, "Tags": tag_list(named)} for kind in kinds]

@@ -29,14 +29,6 @@ class Line:
         self.changes.append(Change(words, act))
 
 
-def tag_list(tags: dict[str, str]) -> list[dict[str, str]]:
-    return [{"Key": key, "Value": value} for key, value in tags.items()]
-
-
-def tags_of(found: list[dict[str, str]] | None) -> dict[str, str]:
-    return {each["Key"]: each["Value"] for each in found or []}
-
-
 def owned(store_url: str) -> list[dict[str, object]]:
     """EC2's filter for what is ours."""
     return [{"Name": f"tag:{OWNER}", "Values": [store_url]}]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tradewind.providers.aws.footprint import tag_list
 from tradewind.providers.aws.setup.bucket import CLOSED, spelled
-from tradewind.providers.aws.setup.changes import tag_list
 from tradewind.providers.aws.setup.things import MOST_ZONES, Group, Private, Things
 
 _HOME = "Home"
@@ -113,17 +113,19 @@ def _role(things: Things) -> dict[str, Any]:
         "RoleName": role.name,
         "AssumeRolePolicyDocument": role.trust,
         "Policies": [{"PolicyName": role.policy_name, "PolicyDocument": role.policy}],
+        "PermissionsBoundary": {"Ref": "Boundary"},
         "Tags": tag_list(role.tags),
     } | ({"ManagedPolicyArns": list(role.managed)} if role.managed else {})
     profile = {"InstanceProfileName": role.name, "Roles": [{"Ref": "Machines"}]}
+    boundary = {"ManagedPolicyName": role.boundary_name, "PolicyDocument": role.boundary}
     return {
+        "Boundary": _thing("IAM::ManagedPolicy", boundary, only=_HOME),
         "Machines": _thing("IAM::Role", properties, only=_HOME),
         "Profile": _thing("IAM::InstanceProfile", profile, only=_HOME),
     }
 
 
 def _group(wanted: Group, private: Private | None) -> dict[str, Any]:
-    itself = {"Fn::GetAtt": ["Group", "GroupId"]}
     properties = {
         "GroupName": wanted.name,
         "GroupDescription": wanted.description,
@@ -131,13 +133,7 @@ def _group(wanted: Group, private: Private | None) -> dict[str, Any]:
         "SecurityGroupEgress": [{"IpProtocol": "-1", "CidrIp": wanted.world}],
         "Tags": tag_list(wanted.tags),
     }
-    inbound = {"GroupId": itself, "IpProtocol": "-1", "SourceSecurityGroupId": itself}
-    outbound = {"GroupId": itself, "IpProtocol": "-1", "DestinationSecurityGroupId": itself}
-    return {
-        "Group": _thing("EC2::SecurityGroup", properties),
-        "FromItself": _thing("EC2::SecurityGroupIngress", inbound),
-        "ToItself": _thing("EC2::SecurityGroupEgress", outbound),
-    }
+    return {"Group": _thing("EC2::SecurityGroup", properties)}
 
 
 def _zones() -> dict[str, Any]:

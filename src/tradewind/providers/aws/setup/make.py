@@ -59,8 +59,10 @@ def prepared(calls: Calls, wish: Wish, bucket_region: str, known: Footprint | No
     image = wish.image or (known.image if known else "")
     key_pair = wish.key_pair or (known.key_pair if known else "")
     _check(calls, regions, image, wish.key_pair)
-    lines = [bucket.look(calls, wanted.bucket, there=bool(bucket_region))]
-    lines += roles.look(calls, wanted.role, home)
+    # First: who may not make it learns so before anything is made.
+    lines = [roles.look_at_boundary(calls, wanted.role, wish.store_url, home)]
+    lines.append(bucket.look(calls, wanted.bucket, there=bool(bucket_region)))
+    lines += roles.look(calls, wanted.role, wish.store_url, home)
     places = {each.region: Place(calls, each, wish.store_url) for each in wanted.regions}
     for place in places.values():
         lines += place.look()

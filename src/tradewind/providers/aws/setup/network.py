@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tradewind.errors import NotFound
-from tradewind.providers.aws.footprint import Network
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.providers.aws.footprint import OWNER, Network, tag_list, tags_of
 from tradewind.providers.aws.setup.calls import Calls
-from tradewind.providers.aws.setup.changes import Line, owned, tag_list, tags_of
+from tradewind.providers.aws.setup.changes import Line, owned
 from tradewind.providers.aws.setup.things import Group, Private, Region
 
 _YOUNG = ("InvalidVpcID.NotFound", "InvalidSubnetID.NotFound", "InvalidRouteTableID.NotFound",
@@ -190,27 +190,31 @@ class Place:
         if found is None:
             line.add("make it", lambda: self._make_group(wanted))
         else:
+            self._check_ours(found, wanted)
             self.group = found["GroupId"]
-            tags = tags_of(found.get("Tags"))
-            if any(tags.get(key) != value for key, value in wanted.tags.items()):
-                tags_ = tag_list(wanted.tags)
-                line.add(
-                    "tagged as ours",
-                    lambda: self.call("create_tags", Resources=[self.group], Tags=tags_),
-                )
         inbound = (found or {}).get("IpPermissions", [])
         outbound = (found or {}).get("IpPermissionsEgress", [])
-        if not self._to_itself(inbound):
-            line.add("inbound from itself only", lambda: self._open("ingress"))
-        if not self._to_itself(outbound):
-            line.add("outbound to itself, for EFA", lambda: self._open("egress"))
-        # A new group has it.
+        # A new group has none of the first, and the second.
+        itself = self._from_itself(inbound)
+        if itself:
+            line.add("no longer inbound from itself", lambda: self._close(itself))
         if found is not None and not _to_world(outbound, wanted.world):
-            line.add("outbound to the world", lambda: self._open("egress", wanted.world))
-        others = [each for each in inbound if not self._only_itself(each)]
-        if others:
+            line.add("outbound to the world", lambda: self._open(wanted.world))
+        if len(itself) < len(inbound):
             line.remark = "lets others in too: somebody's rules, which are left"
         return line
+
+    def _check_ours(self, found: dict[str, Any], wanted: Group) -> None:
+        """A tag makes it ours to change and delete, so nothing that is there already gets one."""
+        tags = tags_of(found.get("Tags"))
+        if any(tags.get(key) != value for key, value in wanted.tags.items()):
+            region = self._wanted.region
+            raise InvalidValue(
+                f"the security group {found['GroupId']} in {region} has the name {wanted.name}, and"
+                f" not the tag {OWNER}={self._url}",
+                hint="if it is yours to give, delete it (`aws ec2 delete-security-group --region"
+                f" {region} --group-id {found['GroupId']}`), or put the tag back on it",
+            )
 
     def _make_group(self, wanted: Group) -> None:
         made = self.call(
@@ -220,23 +224,26 @@ class Place:
         )  # fmt: skip
         self.group = (made or self._find_group(wanted) or {}).get("GroupId", "")
 
-    def _to_itself(self, rules: list[dict[str, Any]]) -> bool:
-        pairs = [p for rule in rules if rule["IpProtocol"] == _ALL
-                 for p in rule.get("UserIdGroupPairs", [])]  # fmt: skip
-        return any(pair.get("GroupId") == self.group for pair in pairs)
+    def _from_itself(self, rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """As groups of earlier versions have it, by which every run reached every other."""
+        return [rule for rule in rules if rule["IpProtocol"] == _ALL and self._only_itself(rule)]
 
     def _only_itself(self, rule: dict[str, Any]) -> bool:
         ranges = any(rule.get(key) for key in ("IpRanges", "Ipv6Ranges", "PrefixListIds"))
         pairs = rule.get("UserIdGroupPairs", [])
         return not ranges and all(pair.get("GroupId") == self.group for pair in pairs)
 
-    def _open(self, way: str, world: str = "") -> None:
-        to: dict[str, Any] = {"UserIdGroupPairs": [{"GroupId": self.group}]}
-        if world:
-            to = {"IpRanges": [{"CidrIp": world}]}
+    def _close(self, rules: list[dict[str, Any]]) -> None:
         self.call(
-            f"authorize_security_group_{way}", GroupId=self.group,
-            IpPermissions=[{"IpProtocol": _ALL, **to}], fine=("InvalidPermission.Duplicate",),
+            "revoke_security_group_ingress", GroupId=self.group, IpPermissions=rules,
+            fine=("InvalidPermission.NotFound",),
+        )  # fmt: skip
+
+    def _open(self, world: str) -> None:
+        self.call(
+            "authorize_security_group_egress", GroupId=self.group,
+            IpPermissions=[{"IpProtocol": _ALL, "IpRanges": [{"CidrIp": world}]}],
+            fine=("InvalidPermission.Duplicate",),
         )  # fmt: skip
 
 

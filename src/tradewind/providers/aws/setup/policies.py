@@ -1,9 +1,10 @@
 """What machines may do, what their users may do, and what nobody may: policies as plain data.
 
-IAM knows which role asks, not which run a machine is of. So machines of one store can read each
-other's runs, and write where machines write; nothing of them can touch a journal, a mark of a live
-run, a bundle, a kit or the record of what is set up. Who must not trust each other take a store
-each.
+IAM knows which role asks, and of which machine (`aws:userid` ends in its instance id, and
+`ec2:SourceInstanceARN` is its ARN), but not which run that machine is of, and neither value is part
+of a key in the store. So machines of one store can read each other's runs, and write where machines
+write; no machine can touch a journal, a mark of a live run, a bundle, a kit or the record of what
+is set up. Who must not trust each other take a store each.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ DELETED_BY_MACHINES = ("checkpoints", "shards")
 NEVER_WRITTEN = ("journal", "volumes", "job")
 """Of runs. In a pattern `*` matches slashes too, so `runs/*/logs/*` alone would let a machine put
 `logs/x` below somebody's journal: these are denied in so many words."""
+
+NEVER_TOUCHED = ("live", "kits", "providers", "controllers", "keys")
+"""Of the store."""
 
 TLS_ONLY = "TradewindTlsOnly"
 
@@ -44,7 +48,7 @@ def _service(region: str) -> str:
 
 
 def machines(store_url: str, region: str) -> Document:
-    bucket, prefix = _arns(store_url, region)
+    bucket, prefix = arns(store_url, region)
     statements = [
         allow("List", ["s3:ListBucket"], [bucket], _listing(store_url, "runs/*")),
         allow("Read", ["s3:GetObject"], [f"{prefix}runs/*", f"{prefix}kits/*"]),
@@ -58,41 +62,62 @@ def machines(store_url: str, region: str) -> Document:
             ["s3:DeleteObject"],
             [f"{prefix}runs/*/{folder}/*" for folder in DELETED_BY_MACHINES],
         ),
-        {
-            "Sid": "NeverWrite",
-            "Effect": "Deny",
-            "Action": ["s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"],
-            "Resource": [
+        deny(
+            "NeverWrite",
+            ["s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"],
+            [
                 *(f"{prefix}runs/*/{folder}/*" for folder in NEVER_WRITTEN),
-                *(f"{prefix}{folder}/*" for folder in ("live", "kits", "providers")),
+                *(f"{prefix}{folder}/*" for folder in NEVER_TOUCHED),
             ],
-        },
+        ),
+        # Who has the store's seed can speak for every machine (tradewind/signing.py).
+        deny("NeverRead", ["s3:GetObject", "s3:GetObjectVersion"], [f"{prefix}keys/*"]),
         *_secrets(store_url, region),
     ]
     return document(statements)
 
 
 def _secrets(store_url: str, region: str) -> list[Document]:
-    """Those of this store's jobs, by their names. The denial is for what AWS's own policy for
-    shells (`setup --ssm`) would allow: every parameter of the account."""
+    """Those of this store's jobs, by their names."""
     world, path = partition(region), secrets_path(store_url)
     parameters = f"arn:{world}:ssm:*:*:parameter/{path}*"
     entries = f"arn:{world}:secretsmanager:*:*:secret:{path}*"
     return [
         allow("Parameters", ["ssm:GetParameter"], [parameters]),
         allow("Secrets", ["secretsmanager:GetSecretValue"], [entries]),
-        {
-            "Sid": "NoOtherParameters",
-            "Effect": "Deny",
-            "Action": [
-                "ssm:GetParameter",
-                "ssm:GetParameterHistory",
-                "ssm:GetParameters",
-                "ssm:GetParametersByPath",
-            ],
-            "NotResource": [parameters],
-        },
     ]
+
+
+def boundary_name(store_url: str) -> str:
+    return f"{name(store_url)}-boundary"
+
+
+def boundary_arn(store_url: str, region: str, account: str) -> str:
+    return f"arn:{partition(region)}:iam::{account}:policy/{boundary_name(store_url)}"
+
+
+def boundary(store_url: str, region: str) -> Document:
+    """The most that the role of machines may ever do, whatever policies somebody puts on it: what
+    it does, and shells. A boundary allows nothing by itself, so shells are in it with `--ssm` and
+    without. AWS's own policy for them would also read every parameter of the account: not here."""
+    machine = machines(store_url, region)["Statement"]
+    return document([*machine, allow("Shells", list(_SHELLS), ["*"])])
+
+
+_SHELLS = (
+    "ssm:UpdateInstanceInformation",
+    "ssmmessages:CreateControlChannel",
+    "ssmmessages:CreateDataChannel",
+    "ssmmessages:OpenControlChannel",
+    "ssmmessages:OpenDataChannel",
+    # Older agents are told of a session this way.
+    "ec2messages:AcknowledgeMessage",
+    "ec2messages:DeleteMessage",
+    "ec2messages:FailMessage",
+    "ec2messages:GetEndpoint",
+    "ec2messages:GetMessages",
+    "ec2messages:SendReply",
+)
 
 
 def bucket(store_url: str, region: str) -> Document:
@@ -108,37 +133,59 @@ def bucket(store_url: str, region: str) -> Document:
     }])  # fmt: skip
 
 
-def user(store_url: str, region: str, *, ssm: bool = False, image: str = "") -> Document:
+def user(
+    store_url: str, region: str, *, ssm: bool = False, image: str = "", key_pair: str = ""
+) -> Document:
     """Of the person or the CI that runs Tradewind; not enough to set it up (setter.py). `image`: a
     parameter of the account's own that names one."""
     world, role = partition(region), name(store_url)
-    ours = {"StringEquals": {f"aws:ResourceTag/{OWNER}": store_url}}
-    born_ours = {"StringEquals": {f"aws:RequestTag/{OWNER}": store_url}}
-    bucket, prefix = _arns(store_url, region)
+    ours, born_ours = tagged(store_url), created_tagged(store_url)
+    bucket, prefix = arns(store_url, region)
 
-    def ec2(*kinds: str) -> list[str]:
-        return [f"arn:{world}:ec2:*:*:{kind}/*" for kind in kinds]
+    def ec2(*kinds: str, id_: str = "*") -> list[str]:
+        return [f"arn:{world}:ec2:*:*:{kind}/{id_}" for kind in kinds]
 
     statements = [
         allow("Look", list(_LOOKED_AT), ["*"]),
-        allow("RunOurs", ["ec2:RunInstances"], ec2("instance", "volume"), born_ours),
+        allow(
+            "RunOurs",
+            ["ec2:RunInstances"],
+            ec2("instance", "volume", "network-interface"),
+            born_ours,
+        ),
+        # One that is there already brings its own groups and address. What a launch creates has no
+        # id yet, and is asked for as network-interface/*.
+        deny("NoInterfaceOfOthers", ["ec2:RunInstances"], ec2("network-interface", id_="eni-*")),
         allow("RunBehindOurGroup", ["ec2:RunInstances"], ec2("security-group"), ours),
         allow(
             "RunFrom",
             ["ec2:RunInstances"],
             [
                 *(f"arn:{world}:ec2:*::{kind}/*" for kind in ("image", "snapshot")),
-                *ec2("subnet", "network-interface", "key-pair", "placement-group"),
+                *ec2("subnet", "placement-group"),
                 *ec2("spot-instances-request", "capacity-reservation"),
+                *(ec2("key-pair", id_=key_pair) if key_pair else ()),
             ],
+        ),
+        allow("MakeGroup", ["ec2:CreateSecurityGroup"], ec2("security-group"), born_ours),
+        allow("MakeGroupIn", ["ec2:CreateSecurityGroup"], ec2("vpc")),
+        allow(
+            "RuleOurGroups",
+            [
+                "ec2:AuthorizeSecurityGroupEgress",
+                "ec2:AuthorizeSecurityGroupIngress",
+                "ec2:DeleteSecurityGroup",
+            ],
+            ec2("security-group"),
+            ours,
         ),
         allow("GroupOurs", ["ec2:CreatePlacementGroup"], ec2("placement-group"), born_ours),
         allow(
             "TagAtBirth",
             ["ec2:CreateTags"],
             ec2("instance", "volume", "network-interface", "spot-instances-request")
-            + ec2("placement-group"),
-            {"StringEquals": {"ec2:CreateAction": ["RunInstances", "CreatePlacementGroup"]}},
+            + ec2("placement-group", "security-group"),
+            at_creation("RunInstances", "CreatePlacementGroup", "CreateSecurityGroup"),
         ),
         allow("EndOurs", ["ec2:TerminateInstances"], ec2("instance"), ours),
         allow("UngroupOurs", ["ec2:DeletePlacementGroup"], ec2("placement-group"), ours),
@@ -146,7 +193,7 @@ def user(store_url: str, region: str, *, ssm: bool = False, image: str = "") -> 
             "LendOurRole",
             ["iam:PassRole"],
             [f"arn:{world}:iam::*:role/{role}"],
-            {"StringEquals": {"iam:PassedToService": _service(region)}},
+            to_ec2(region),
         ),
         allow(
             "SeeOurRole",
@@ -233,7 +280,7 @@ def _listing(store_url: str, below: str) -> Document | None:
     return {"StringLikeIfExists": {"s3:prefix": [f"{prefix}{below}"]}} if prefix else None
 
 
-def _arns(store_url: str, region: str) -> tuple[str, str]:
+def arns(store_url: str, region: str) -> tuple[str, str]:
     """Of the bucket, and what the ARNs of its objects begin with."""
     found, prefix = bucket_of(store_url)
     arn = f"arn:{partition(region)}:s3:::{found}"
@@ -250,6 +297,32 @@ def allow(
         "Resource": list(resources),
     }
     return made | ({"Condition": only_if} if only_if else {})
+
+
+def deny(sid: str, actions: Sequence[str], resources: Sequence[str]) -> Document:
+    """Whatever other policies allow."""
+    return allow(sid, actions, resources) | {"Effect": "Deny"}
+
+
+def tagged(store_url: str) -> Document:
+    """Only what carries the store's tag already."""
+    return {"StringEquals": {f"aws:ResourceTag/{OWNER}": store_url}}
+
+
+def created_tagged(store_url: str) -> Document:
+    """Only what is created with the store's tag."""
+    return {"StringEquals": {f"aws:RequestTag/{OWNER}": store_url}}
+
+
+def at_creation(*actions: str) -> Document:
+    """Tags only by what creates the tagged thing: whoever may tag what is there already makes it
+    ours, and then may change or delete it."""
+    return {"StringEquals": {"ec2:CreateAction": list(actions)}}
+
+
+def to_ec2(region: str) -> Document:
+    """A role only for machines, not for some function that runs with it."""
+    return {"StringEquals": {"iam:PassedToService": _service(region)}}
 
 
 def document(statements: list[Document]) -> Document:

@@ -1,4 +1,5 @@
-"""The role of a store's machines and its instance profile: what they lack."""
+"""The role of a store's machines, its permissions boundary and its instance profile: what they
+lack."""
 
 from __future__ import annotations
 
@@ -7,20 +8,61 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
+from tradewind.errors import InvalidValue, NoAccess
+from tradewind.providers.aws.footprint import tag_list, tags_of
+from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.calls import Calls
-from tradewind.providers.aws.setup.changes import Line, tag_list, tags_of
+from tradewind.providers.aws.setup.changes import Line
 from tradewind.providers.aws.setup.things import Role
 
 _NONE = ("NoSuchEntity",)
 _MADE = ("EntityAlreadyExists",)
 
 
-def look(calls: Calls, wanted: Role, region: str) -> list[Line]:
+def look(calls: Calls, wanted: Role, store_url: str, region: str) -> list[Line]:
     """`region` is only where IAM is asked: it is the same everywhere."""
-    return [_role(calls, wanted, region), _profile(calls, wanted, region)]
+    boundary = policies.boundary_arn(store_url, region, calls.account.number())
+    return [_role(calls, wanted, boundary, region), _profile(calls, wanted, region)]
 
 
-def _role(calls: Calls, wanted: Role, region: str) -> Line:
+def look_at_boundary(calls: Calls, wanted: Role, store_url: str, region: str) -> Line:
+    """It is made where there is none, and never changed: whoever may change it may have everything.
+    What an administrator has made of it stays."""
+    arn = policies.boundary_arn(store_url, region, calls.account.number())
+    found = calls("iam", region, "get_policy", PolicyArn=arn, fine=_NONE)
+    line = Line("boundary", wanted.boundary_name, "", found is not None)
+    if found is None:
+        line.add(
+            "make it: the most that the role may ever do",
+            lambda: _make_boundary(calls, wanted, store_url, region),
+        )
+        return line
+    version = found["Policy"]["DefaultVersionId"]
+    told = calls("iam", region, "get_policy_version", PolicyArn=arn, VersionId=version)
+    if document(told["PolicyVersion"]["Document"]) != wanted.boundary:
+        line.remark = "left as an administrator has it, which is not what --print boundary prints"
+    return line
+
+
+def _make_boundary(calls: Calls, wanted: Role, store_url: str, region: str) -> None:
+    try:
+        calls(
+            "iam", region, "create_policy", PolicyName=wanted.boundary_name, fine=_MADE,
+            PolicyDocument=json.dumps(wanted.boundary), Tags=tag_list(wanted.tags),
+            Description="The most that the role of the same name may do",
+        )  # fmt: skip
+    except NoAccess as error:
+        raise NoAccess(
+            f"the permissions boundary {wanted.boundary_name} is not there, and these credentials"
+            f" may not make it ({error.message})",
+            hint="an administrator makes it, once:"
+            f" `tradewind aws setup --store {store_url} --region {region} --print boundary"
+            f" > boundary.json` and `aws iam create-policy --policy-name {wanted.boundary_name}"
+            " --policy-document file://boundary.json`",
+        ) from error
+
+
+def _role(calls: Calls, wanted: Role, boundary: str, region: str) -> Line:
     def call(method: str, **more: Any) -> Any:
         # A role that is a moment old is not yet known to every part of IAM.
         again = () if method.startswith(("get", "list")) else _NONE
@@ -32,19 +74,32 @@ def _role(calls: Calls, wanted: Role, region: str) -> Line:
     if found is None:
         line.add(
             "make it, for EC2 alone",
+            # A boundary that is a moment old is not yet known to every part of IAM either.
             lambda: calls(
-                "iam", region, "create_role", RoleName=wanted.name, fine=_MADE,
+                "iam", region, "create_role", RoleName=wanted.name, fine=_MADE, again=_NONE,
                 AssumeRolePolicyDocument=trust, Tags=tag_list(wanted.tags),
                 Description="What machines of a Tradewind store may do",
+                PermissionsBoundary=boundary,
             ),
         )  # fmt: skip
         own, attached = None, set()
     else:
         role = found["Role"]
         if document(role["AssumeRolePolicyDocument"]) != wanted.trust:
-            line.add(
-                "for EC2 alone", lambda: call("update_assume_role_policy", PolicyDocument=trust)
+            raise InvalidValue(
+                f"the role {wanted.name} may be assumed by others than EC2: somebody has changed"
+                " its trust policy",
+                hint="find out who did; then remove it with tradewind aws teardown, and run setup"
+                " again",
             )
+        within = role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn", "")
+        if not within:
+            line.add(
+                "inside the boundary",
+                lambda: call("put_role_permissions_boundary", PermissionsBoundary=boundary),
+            )
+        elif within != boundary:
+            line.remark = f"inside another boundary, which is left: {within}"
         tags = tags_of(role.get("Tags"))
         if any(tags.get(key) != value for key, value in wanted.tags.items()):
             line.add("tagged as ours", lambda: call("tag_role", Tags=tag_list(wanted.tags)))

@@ -1,14 +1,31 @@
 """What whoever runs `tradewind aws setup` and `teardown` needs: enough to make, look at, mend and
 remove what things.py describes, and nothing of machines.
 
-Where AWS lets a permission be limited it is: to the one bucket, to the one role, and removing and
-changing of networks to what carries our tag.
+Where AWS lets a permission be limited it is: to the one bucket, to the one role, and in networks to
+what is created with our tag or carries it. Nothing that is there already can be tagged. Of the
+bucket it is as good as the owner: whoever may set its policy may allow themselves the rest.
+
+The role is no way to more rights. It can be made and be given policies only while it is inside the
+store's permissions boundary, and that boundary can be neither made, changed nor taken off with this
+policy: an administrator makes it (`--print boundary`) when they hand this policy out.
 """
 
 from __future__ import annotations
 
-from tradewind.providers.aws.footprint import OWNER, bucket_of, name
-from tradewind.providers.aws.setup.policies import Document, allow, document, partition
+from tradewind.providers.aws.footprint import KEY, name
+from tradewind.providers.aws.setup.policies import (
+    Document,
+    allow,
+    arns,
+    at_creation,
+    boundary_arn,
+    created_tagged,
+    deny,
+    document,
+    partition,
+    tagged,
+    to_ec2,
+)
 
 _LOOKED_AT = (
     "ec2:DescribeInstances",
@@ -42,25 +59,22 @@ _OF_BUCKET = (
     "s3:PutEncryptionConfiguration",
     "s3:PutLifecycleConfiguration",
 )
-_OF_OBJECTS = (
+_OF_STORE = (
     "s3:AbortMultipartUpload",
     "s3:DeleteObject",
     "s3:DeleteObjectVersion",
     "s3:GetObject",
-    "s3:PutObject",
 )
+"""Teardown reads which runs are live, and empties a bucket that is to go."""
+_BOUNDED = ("iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy")
 _OF_ROLE = (
-    "iam:CreateRole",
     "iam:DeleteRole",
     "iam:DeleteRolePolicy",
     "iam:GetRole",
     "iam:GetRolePolicy",
     "iam:ListAttachedRolePolicies",
     "iam:ListRolePolicies",
-    "iam:PassRole",
-    "iam:PutRolePolicy",
     "iam:TagRole",
-    "iam:UpdateAssumeRolePolicy",
 )
 _OF_PROFILE = (
     "iam:AddRoleToInstanceProfile",
@@ -71,69 +85,77 @@ _OF_PROFILE = (
     "iam:TagInstanceProfile",
 )
 _MANAGED = ("iam:AttachRolePolicy", "iam:DetachRolePolicy")
+_OF_POLICIES = (
+    "iam:CreatePolicy",
+    "iam:CreatePolicyVersion",
+    "iam:DeletePolicy",
+    "iam:DeletePolicyVersion",
+    "iam:SetDefaultPolicyVersion",
+)
+_OF_RULES = (
+    "ec2:AuthorizeSecurityGroupEgress",
+    "ec2:DeleteSecurityGroup",
+    "ec2:RevokeSecurityGroupIngress",
+)
+_INSIDE_VPC = ("ec2:CreateRouteTable", "ec2:CreateSubnet", "ec2:CreateVpcEndpoint")
+_OF_NETWORK = (
+    "ec2:AssociateRouteTable",
+    "ec2:DeleteRouteTable",
+    "ec2:DeleteSubnet",
+    "ec2:DeleteVpc",
+    "ec2:DeleteVpcEndpoints",
+    "ec2:DisassociateRouteTable",
+    "ec2:ModifyVpcEndpoint",
+)
 
 
 def setter(store_url: str, region: str, *, private: bool = False, ssm: bool = False) -> Document:
-    world, role = partition(region), name(store_url)
-    bucket = f"arn:{world}:s3:::{bucket_of(store_url)[0]}"
-    ours = {"StringEquals": {f"aws:ResourceTag/{OWNER}": store_url}}
+    world, called = partition(region), name(store_url)
+    bucket, prefix = arns(store_url, region)
+    ours, born_ours = tagged(store_url), created_tagged(store_url)
+    role = [f"arn:{world}:iam::*:role/{called}"]
+    bounded = {
+        "iam:PermissionsBoundary": boundary_arn(store_url, region, "${aws:PrincipalAccount}")
+    }
+    boundary = [boundary_arn(store_url, region, "*")]
 
     def ec2(*kinds: str) -> list[str]:
         return [f"arn:{world}:ec2:*:*:{kind}/*" for kind in kinds]
 
+    zones = ["ec2:DescribeAvailabilityZones"] if private else []
+    network = ("vpc", "subnet", "route-table", "vpc-endpoint") if private else ()
+    making = ("CreateVpc", "CreateSubnet", "CreateRouteTable", "CreateVpcEndpoint")
     statements = [
-        allow(
-            "Look", [*_LOOKED_AT, *(["ec2:DescribeAvailabilityZones"] if private else [])], ["*"]
-        ),
+        allow("Look", [*_LOOKED_AT, *zones], ["*"]),
         allow("Bucket", _OF_BUCKET, [bucket]),
-        allow("Objects", _OF_OBJECTS, [f"{bucket}/*"]),
-        allow("Role", _OF_ROLE, [f"arn:{world}:iam::*:role/{role}"]),
-        allow("Profile", _OF_PROFILE, [f"arn:{world}:iam::*:instance-profile/{role}"]),
-        allow("MakeGroup", ["ec2:CreateSecurityGroup"], ec2("security-group", "vpc")),
-        allow("Tag", ["ec2:CreateTags"], ec2("security-group", *(_NETWORK if private else ()))),
+        allow("Store", _OF_STORE, [f"{prefix}*"]),
+        allow("Record", ["s3:PutObject"], [f"{prefix}{KEY}"]),
+        allow("RoleInBoundary", _BOUNDED, role, {"ArnEquals": bounded}),
+        allow("Role", _OF_ROLE, role),
+        allow("LendRole", ["iam:PassRole"], role, to_ec2(region)),
+        allow("Profile", _OF_PROFILE, [f"arn:{world}:iam::*:instance-profile/{called}"]),
+        allow("LookAtBoundary", ["iam:GetPolicy", "iam:GetPolicyVersion"], boundary),
+        deny("KeepBoundaryOn", ["iam:DeleteRolePermissionsBoundary"], role),
+        deny("KeepBoundary", _OF_POLICIES, boundary),
+        allow("MakeGroup", ["ec2:CreateSecurityGroup"], ec2("security-group"), born_ours),
+        allow("MakeGroupIn", ["ec2:CreateSecurityGroup"], ec2("vpc")),
         allow(
-            "RuleGroup",
-            [
-                "ec2:AuthorizeSecurityGroupEgress",
-                "ec2:AuthorizeSecurityGroupIngress",
-                "ec2:DeleteSecurityGroup",
-            ],
-            ec2("security-group"),
-            ours,
+            "TagAtBirth",
+            ["ec2:CreateTags"],
+            ec2("security-group", *network),
+            at_creation("CreateSecurityGroup", *(making if private else ())),
         ),
+        allow("RuleOurGroups", _OF_RULES, ec2("security-group"), ours),
     ]
     if ssm:
         managed = f"arn:{world}:iam::aws:policy/AmazonSSMManagedInstanceCore"
-        only = {"ArnEquals": {"iam:PolicyARN": managed}}
-        statements.append(allow("Shells", _MANAGED, [f"arn:{world}:iam::*:role/{role}"], only))
+        only = {"ArnEquals": {"iam:PolicyARN": managed} | bounded}
+        statements.append(allow("Shells", _MANAGED, role, only))
     if private:
         statements += [
-            allow(
-                "MakeNetwork",
-                [
-                    "ec2:CreateRouteTable",
-                    "ec2:CreateSubnet",
-                    "ec2:CreateVpc",
-                    "ec2:CreateVpcEndpoint",
-                ],
-                ec2(*_NETWORK),
-            ),
-            allow(
-                "ChangeNetwork",
-                [
-                    "ec2:AssociateRouteTable",
-                    "ec2:DeleteRouteTable",
-                    "ec2:DeleteSubnet",
-                    "ec2:DeleteVpc",
-                    "ec2:DeleteVpcEndpoints",
-                    "ec2:DisassociateRouteTable",
-                    "ec2:ModifyVpcEndpoint",
-                ],
-                ec2(*_NETWORK),
-                ours,
-            ),
+            allow("MakeNetwork", ["ec2:CreateVpc"], ec2("vpc"), born_ours),
+            allow("MakeInside", _INSIDE_VPC, ec2(*network[1:]), born_ours),
+            allow("MakeInsideOurs", _INSIDE_VPC, ec2("vpc", "route-table"), ours),
+            allow("ChangeNetwork", _OF_NETWORK, ec2(*network), ours),
         ]
     return document(statements)
-
-
-_NETWORK = ("vpc", "subnet", "route-table", "vpc-endpoint")

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.providers.aws.footprint import KEY, OWNER, bucket_of, name
-from tradewind.providers.aws.setup.calls import Calls
-from tradewind.providers.aws.setup.changes import Line, owned, tags_of
+from tradewind.providers.aws.footprint import KEY, OWNER, PREFIX, bucket_of, name, tags_of
+from tradewind.providers.aws.setup import policies
+from tradewind.providers.aws.setup.calls import DENIED, Calls
+from tradewind.providers.aws.setup.changes import Line, owned
 from tradewind.units import format_names
 
 _NONE = ("NoSuchEntity",)
@@ -33,7 +34,7 @@ def look(calls: Calls, store_url: str, regions: Sequence[str], home: str) -> lis
     lines = []
     for region in regions:
         lines += _networks(calls, store_url, region)
-    return [*lines, *_roles(calls, store_url, home)]
+    return [*lines, *_roles(calls, store_url, home), *_boundary(calls, store_url, home)]
 
 
 def _refuse_while_up(calls: Calls, store_url: str, regions: Sequence[str]) -> None:
@@ -62,7 +63,8 @@ def _networks(calls: Calls, store_url: str, region: str) -> list[Line]:
         for each in sorted(found, key=lambda one: str(one[id_])):
             if each.get("State") in ("deleted", "deleting"):
                 continue
-            if what == "security group" and each["GroupName"] != name(store_url):
+            # Setup's, and those of legs. Others may have put our tag on theirs.
+            if what == "security group" and not each["GroupName"].startswith(PREFIX):
                 continue
             label = each.get("GroupName") or each[id_]
             line = Line(what, label, region, True)
@@ -138,6 +140,33 @@ def _remove_role(
     for arn in attached:
         calls("iam", region, "detach_role_policy", PolicyArn=arn, fine=_NONE, **given)
     calls("iam", region, "delete_role", fine=_NONE, again=_BUSY, **given)
+
+
+def _boundary(calls: Calls, store_url: str, region: str) -> list[Line]:
+    """Only where setup made it itself, and only by credentials that may."""
+    arn = policies.boundary_arn(store_url, region, calls.account.number())
+    found = calls("iam", region, "get_policy", PolicyArn=arn, fine=_NONE)
+    if found is None:
+        return []
+    line = Line("boundary", policies.boundary_name(store_url), "", True)
+    if tags_of(found["Policy"].get("Tags")).get(OWNER) != store_url:
+        line.remark = "left: an administrator made it (`aws iam delete-policy` removes it)"
+    else:
+        line.add("remove, if these credentials may", lambda: _remove_boundary(calls, arn, region))
+    return [line]
+
+
+def _remove_boundary(calls: Calls, arn: str, region: str) -> None:
+    """It stays where the policy that setup prints is all that somebody has: that may not touch
+    it."""
+    given = {"PolicyArn": arn}
+    fine = (*DENIED, *_NONE)
+    told = calls("iam", region, "list_policy_versions", fine=fine, **given) or {"Versions": []}
+    for each in told["Versions"]:
+        if not each["IsDefaultVersion"]:
+            version = each["VersionId"]
+            calls("iam", region, "delete_policy_version", VersionId=version, fine=fine, **given)
+    calls("iam", region, "delete_policy", fine=fine, again=_BUSY, **given)
 
 
 def look_at_bucket(calls: Calls, store_url: str, region: str) -> Line:

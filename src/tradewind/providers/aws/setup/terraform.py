@@ -94,8 +94,18 @@ def _role(things: Things, home: str) -> list[Block]:
     named, tags = Raw("aws_iam_role.machines.name"), _map(role.tags)
     blocks: list[Block] = [
         (
+            'resource "aws_iam_policy" "boundary"',
+            here | {"name": role.boundary_name, "policy": _document(role.boundary), "tags": tags},
+        ),
+        (
             'resource "aws_iam_role" "machines"',
-            here | {"name": role.name, "assume_role_policy": _document(role.trust), "tags": tags},
+            here
+            | {
+                "name": role.name,
+                "assume_role_policy": _document(role.trust),
+                "permissions_boundary": Raw("aws_iam_policy.boundary.arn"),
+                "tags": tags,
+            },
         ),
         (
             'resource "aws_iam_role_policy" "machines"',
@@ -125,8 +135,7 @@ def _region(wanted: Region) -> list[Block]:
         "name": group.name,
         "description": group.description,
         "vpc_id": Raw(vpc),
-        "ingress": everything | {"self": True},
-        "egress": [everything | {"self": True}, everything | {"cidr_blocks": [group.world]}],
+        "egress": everything | {"cidr_blocks": [group.world]},
         "tags": _map(group.tags),
     }
     return [*blocks, (f'resource "aws_security_group" "{slug}"', here | fields)]

@@ -55,10 +55,14 @@ class Role(Struct, frozen=True, kw_only=True):
     policy_name: str
     managed: tuple[str, ...]
     tags: dict[str, str]
+    boundary: dict[str, Any]
+    """The most that it may ever do, as a managed policy."""
+    boundary_name: str
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """Inbound only from itself; outbound to itself, which EFA wants said, and to the world."""
+    """Nobody comes in; outbound to the world. It is for machines that are alone: several that work
+    together get a group of their own for each leg (machines/firewall.py)."""
 
     name: str
     description: str
@@ -139,6 +143,8 @@ def described(
             policy_name="store",
             managed=(core,) if ssm else (),
             tags=tags,
+            boundary=policies.boundary(store_url, bucket_region),
+            boundary_name=policies.boundary_name(store_url),
         ),
         regions=tuple(
             Region(
