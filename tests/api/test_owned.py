@@ -57,8 +57,9 @@ def test_a_run_that_others_submitted_starts_nothing_here(
     assert looked_at(store, run_id, 5).state.phase == "waiting"
     assert not proof.exists()
     assert list((mine / "local").rglob("*.json")) == []
-    # Also where its purchase is recorded already, and anybody might make it.
     spec = looked_at(store, run_id, 1).state.spec
+    assert "submitted from another home" in owned.elsewhere(run_id, spec)
+    # Also where its purchase is recorded already, and anybody might make it.
     assert spec is not None
     asked = LegRequested(request=a_request(1, spec.ways[0], run_id), reason="it is the cheapest")
     journal.append(store, run_id, 2, writer="w", at=clock.now(), events=[asked])
@@ -66,6 +67,7 @@ def test_a_run_that_others_submitted_starts_nothing_here(
     assert not proof.exists()
     # But whoever has the store may stop it, and its own home goes on with it.
     monkeypatch.setenv("TRADEWIND_HOME", str(theirs))
+    assert owned.elsewhere(run_id, spec) == ""
     assert looked_at(store, run_id, 600).outcome == "succeeded"
     assert proof.read_text() == "ran\n"
 

@@ -16,6 +16,7 @@ from msgspec import Struct, json
 
 from tradewind.decoding import decoder
 from tradewind.model.boot import sha256_of
+from tradewind.model.run import Spec
 from tradewind.ownfiles import home, replace
 from tradewind.providers.local.files import is_name
 
@@ -50,6 +51,19 @@ def job_sha256(run_id: str) -> str | None:
 def may_use(run_id: str, provider: str) -> bool:
     """Clouds have rights of their own to ask; this computer has only this."""
     return provider != "local" or job_sha256(run_id) is not None
+
+
+def elsewhere(run_id: str, spec: Spec | None) -> str:
+    """What to tell whoever looks at a run that continues on another computer; empty where it may
+    continue here."""
+    if spec is None or any(may_use(run_id, way.provider) for way in spec.ways):
+        return ""
+    whose = f" ({spec.user})" if spec.user else ""
+    return (
+        f"this is a local run, submitted from another home{whose}: this one shows it and can stop"
+        " it, and never starts its machines. It continues where it was submitted: `tradewind watch`"
+        " there"
+    )
 
 
 def folder() -> Path:

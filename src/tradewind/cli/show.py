@@ -39,6 +39,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
 
     from tradewind import runs_store
     from tradewind import store as stores
+    from tradewind.api import owned
     from tradewind.api.follow import Sight
     from tradewind.api.legs import legs_of
     from tradewind.cli import ps, runview
@@ -72,7 +73,11 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
                 for line in tail:
                     click.echo(line)
     _could_not_begin(opened, run_id, [leg["leg"] for leg in legs if not leg["up"]])
-    ps.say_if_alone(opened, [loaded])
+    away = "" if loaded.state.outcome else owned.elsewhere(run_id, loaded.state.spec)
+    if away:
+        render.note(away)
+    else:
+        ps.say_if_alone(opened, [loaded])
     more = runview.more(loaded.events)
     if more:
         render.note(f"more: {more}")

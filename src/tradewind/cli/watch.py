@@ -36,6 +36,7 @@ def command(run: str | None, store_url: str | None, as_json: bool) -> None:
     Any number of these may be at work at once, on any computer that reaches the store."""
     from tradewind import runs_store
     from tradewind import store as stores
+    from tradewind.api import owned
     from tradewind.cli import follow
 
     opened = stores.open(store_url)
@@ -43,6 +44,9 @@ def command(run: str | None, store_url: str | None, as_json: bool) -> None:
         _all(opened, as_json)
         return
     run_id = runs_store.named(opened, run)
+    away = owned.elsewhere(run_id, runs_store.load(opened, run_id).state.spec)
+    if away:
+        render.remark(away)
     outcome = _one(opened, run_id) if as_json else follow.until_over(opened, run_id)
     if outcome not in (None, "succeeded"):
         raise click.exceptions.Exit(1)
