@@ -46,6 +46,14 @@ def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "goes wrong", f"until {quiet}: {', '.join(_chances(scenario.chances))}"
     else:
         yield "goes wrong", "nothing by chance"
+    if scenario.liar:
+        yield "lies", f"until {quiet}: {LIARS[scenario.liar]}"
+
+
+LIARS = {
+    "own": "the run's own machines, about themselves",
+    "other": "a machine of another run in the same store, which writes wherever machines may",
+}
 
 
 def _work(spec: Spec, scenario: Scenario) -> str:

@@ -136,7 +136,7 @@ class Stranger:
             )
         )
         self.met[machine.machine_id] = self._world.now
-        self._store.plant(key, said)
+        self._plants(key, said)
 
     def _points_elsewhere(self, rental: Rental) -> None:
         rng, machine = self._world.rng, rental.machine
@@ -151,4 +151,9 @@ class Stranger:
                 b"10.6.6.6:29500",
             )
         )
+        self._plants(key, said)
+
+    def _plants(self, key: str, said: bytes) -> None:
+        if self._world.telling:
+            self._world.tell("stranger", f"writes {key}: {said[:40]!r}")
         self._store.plant(key, said)

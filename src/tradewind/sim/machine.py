@@ -222,6 +222,8 @@ class SimMachine:
         lies = self._world.rng.random() < liar.OFTEN[self._scenario.lie]
         if lies:
             self._world.fault("machine lies")
+            if self._world.telling:
+                self._world.tell(self.name, "lies")
         return lies
 
     def _used(self) -> Usage:
