@@ -20,7 +20,6 @@ from tradewind.model.event import Closed
 
 ROOT = Path(tradewind.__file__).parent
 ISOLATED = {"-P", "-I"}
-ELSEWHERE = {"supervisor/kit.py"}  # pip's own isolation is tested with it (tests/supervisor)
 
 
 def commands(path: Path) -> Iterator[tuple[int, list[str | None]]]:
@@ -35,8 +34,6 @@ def commands(path: Path) -> Iterator[tuple[int, list[str | None]]]:
 def test_every_interpreter_that_is_started_is_isolated() -> None:
     found = 0
     for path in sorted(ROOT.rglob("*.py")):
-        if str(path.relative_to(ROOT)) in ELSEWHERE:
-            continue
         for line, words in commands(path):
             found += 1
             at = min(words.index(word) for word in ("-m", "-c") if word in words)
