@@ -119,6 +119,17 @@ def test_what_was_sent_takes_no_room_on_the_disk(tmp_path: Path) -> None:
     assert shipped(store, places.logs("run-1", 1, 0)) == len(expected) + 5
 
 
+def test_pieces_that_another_run_has_put_there_do_not_stop_a_log(tmp_path: Path) -> None:
+    store, spool = MemoryStore(), Spool(tmp_path / "spool")
+    store.create(places.log_piece("run-1", 1, 0, 10**19), b"far away")
+    store.create(places.log_piece("run-1", 1, 0, 0), b"x" * (PIECE + 1))
+    shipper = Shipper(spool, store, "run-1", 1, 0, wait_s=WAITS_S)
+    spool.remark("one")
+    assert shipper.flush(60)
+    shipper.close()
+    assert sent(store) == b"tradewind: one\n"
+
+
 def test_a_job_s_own_files_beside_the_pieces_are_none(tmp_path: Path) -> None:
     store, spool = MemoryStore(), Spool(tmp_path / "spool")
     for name in ("0", "notes.txt", "zzz"):

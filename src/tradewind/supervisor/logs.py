@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tradewind import clock
-from tradewind.errors import TradewindError
+from tradewind.errors import TooLarge, TradewindError
 from tradewind.model import bounds, places
 from tradewind.store.base import Store
 from tradewind.supervisor import disk
@@ -160,7 +160,10 @@ class Shipper:
         key = places.piece(self._folder, sent)
         if not self._store.create(key, data):
             # Ours, from before an answer was lost or we were: as long as it was then.
-            data = self._store.get(key, most=PIECE)
+            try:
+                data = self._store.get(key, most=PIECE)
+            except TooLarge:  # or somebody else's, who may write there too
+                self._store.replace(key, data)
         self._set(sent + len(data))
         return len(data) == PIECE
 
@@ -188,9 +191,19 @@ class Shippers:
 
 
 def shipped(store: Store, folder: str) -> int:
-    """How many bytes of a machine's output are in the store."""
-    keys = _pieces(store, folder)
-    return _offset(keys[-1]) + len(store.get(keys[-1], most=PIECE)) if keys else 0
+    """How many bytes of a machine's output are in the store. Pieces come one after the other: what
+    lies behind a gap that none of ours could leave is somebody else's."""
+    last = ""
+    for key in _pieces(store, folder):
+        if _offset(key) > (_offset(last) + PIECE if last else 0):
+            break
+        last = key
+    if not last:
+        return 0
+    try:
+        return _offset(last) + len(store.get(last, most=PIECE))
+    except TooLarge:
+        return _offset(last)  # which will be sent again
 
 
 def read_logs(
