@@ -9,8 +9,9 @@ reporting.py  what a report of a run is made of
 legs.py     the legs of a run
 aws/        AWS for a store: setting an account up, and machines there for its runs
 rented.py   a plan carried out on machines of a cloud
-handed.py   secrets that are handed over as files
 wishes.py   how machines of this computer are to be interrupted
+owned.py    which runs may use this computer: those submitted from it
+handed.py   secrets of local runs, kept in this home alone
 shell.py    a shell on one of a run's machines
 fleet.py    which providers there are, and the loop over them
 
