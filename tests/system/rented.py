@@ -21,6 +21,7 @@ from tests.store.flaky import flaky
 from tests.torch.test_tiny_gpt import EXAMPLE
 from tradewind import clock, runs_store, steps
 from tradewind import store as stores
+from tradewind.api.follow import Sight
 from tradewind.controller.drive import performer
 from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.model import places
@@ -122,14 +123,10 @@ class Rented:
         return runs_store.load(self.store, run_id)
 
     def beats(self, run_id: str) -> list[Heartbeat]:
-        from msgspec import json
-
-        found = []
-        for name in self.loaded(run_id).state.claimed:
-            data = self.store.list_after(places.heartbeat(run_id, name).rpartition("/")[0] + "/")
-            if data:
-                found.append(json.decode(self.store.get(data[0]), type=Heartbeat))
-        return found
+        sight = Sight(self.store, run_id)
+        sight.look()
+        sight.feel()
+        return list(sight.beats.values())
 
     def saved(self, run_id: str) -> bool:
         return bool(self.store.list_after(places.checkpoints(run_id)))
