@@ -46,7 +46,7 @@ class Chain:
             "TRADEWIND_HOME": str(self.home),
             "TRADEWIND_STORE": self.store_url,
             "PYTHONPATH": os.pathsep.join([str(FAST), *paths] if speed > 1 else paths),
-            "HOSTILE_SPEED": str(speed),
+            "TRADEWIND_TEST_SPEED": str(speed),
             "PYTHONDONTWRITEBYTECODE": "1",
             **(env or {}),
         }

@@ -1,4 +1,4 @@
-"""Every process of a chain that is started with this folder on its PYTHONPATH lives $HOSTILE_SPEED
+"""Every process of a chain that is started with this folder on its PYTHONPATH lives $TRADEWIND_TEST_SPEED
 times as fast: the supervisors' watch runs faster, and the lengths that controllers reckon with are
 shorter by the same. Their proportions, which all safety rests on, stay. What a client of a bucket
 waits does not get shorter, so there is a limit to that.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-SPEED = float(os.environ.get("HOSTILE_SPEED", "1"))
+SPEED = float(os.environ.get("TRADEWIND_TEST_SPEED", "1"))
 
 
 def _supervisors() -> None:
