@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from msgspec import json
-
 T = TypeVar("T")
 
 UNREADABLE = (ValueError, RecursionError, OverflowError)
@@ -26,6 +24,8 @@ def decoder(kind: type[T]) -> Callable[[bytes], T | None]: ...
 def decoder(kind: Any) -> Callable[[bytes], Any]: ...
 def decoder(kind: Any) -> Callable[[bytes], Any]:
     """Reads this kind of value, or one of several; None where the bytes are not one."""
+    from msgspec import json  # what reads checkpoints does without
+
     decode = json.Decoder(kind).decode
 
     def read(data: bytes) -> Any:

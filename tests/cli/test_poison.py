@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -109,6 +111,34 @@ def test_without_its_seed_a_store_says_so_and_runs_can_be_stopped(
     assert "keys/seed" in cli("tick", "--store", url).err
     assert cli("ps", "--store", url).code == 0
     assert cli("stop", GOOD, "--no-wait", "--store", url).code == 0
+
+
+def test_links_in_a_store_lead_nowhere(cli: Cli, tmp_path: Path) -> None:
+    """Whoever may write the folder may put some there."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for name in ("thesis.txt", "x-01a0e5de08b5-83884a"):
+        (mine / name).write_text("years of work")
+    store = tmp_path / "store"
+    under_way(stores.open(str(store)), GOOD)
+    shutil.rmtree(store / ".tradewind-new")
+    (store / "probe" / "x-0099f0c2a4b8-5e1d9d").mkdir(parents=True)
+    for link in (".tradewind-new", "probe/x-0099f0c2a4b8-5e1d9d/d", "live/loop", "controllers"):
+        (store / link).symlink_to(store / "live" if link == "live/loop" else mine)
+    for command in EVERY:
+        cli(*command, "--store", str(store))
+    assert sorted(path.name for path in mine.iterdir()) == ["thesis.txt", "x-01a0e5de08b5-83884a"]
+    ran = cli("ps", "--store", str(store), "--json")
+    assert [row["run"] for row in ran.json["runs"]] == [GOOD]
+
+
+def test_a_mark_that_is_not_text(cli: Cli, tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    under_way(stores.open(url), GOOD)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/store/live/\xff")).touch()
+    for command in EVERY:
+        ran = cli(*command, "--store", url)
+        assert "this is a bug" not in ran.out + ran.err, command
 
 
 def test_a_broken_memory_is_no_memory(cli: Cli, home: Path, tmp_path: Path) -> None:

@@ -360,6 +360,22 @@ def test_a_termination_that_fails_is_asked_again() -> None:
     assert world.cloud.terminated == ["m1"]
 
 
+def test_what_is_not_ours_to_use_is_not_ended_either() -> None:
+    """A journal may name any machine."""
+    world = World()
+    controller = world.controller()
+    world.submit(controller)
+    world.whole_pass(controller)
+    world.run(controller.cancel("run-1", "enough"))
+    other = world.controller("w2")
+    other._may_use = lambda run_id, provider: False
+    world.wait(60)
+    world.whole_pass(other)
+    assert world.cloud.terminated == []
+    world.whole_pass(controller)
+    assert world.cloud.terminated == ["m1"]
+
+
 def test_an_idle_run_costs_one_look_into_its_journal_and_one_heartbeat() -> None:
     world = World()
     controller = started(world)

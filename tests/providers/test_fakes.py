@@ -36,5 +36,6 @@ class TestSimulated(Conformance):
         spec_of = scenarios.of(world.rng)
         way = replace(spec_of.spec.ways[0], facts=replace(spec_of.spec.ways[0].facts, tokens=True))
         quiet = replace(spec_of, quiet_s=0, spec=replace(spec_of.spec, ways=(way,)))
-        cloud = SimCloud(world, quiet, AnyPurchase(world, quiet), lambda *_: None)
+        referee = AnyPurchase(world, quiet)
+        cloud = referee.cloud = SimCloud(world, quiet, referee, lambda *_: None)
         return Place(cloud, way, threads=False)

@@ -139,6 +139,15 @@ def test_only_a_run_that_was_submitted_here_may_start_something(home: Path) -> N
     assert (given["job_sha256"], given["key"]) == ("a" * 64, "its key")
 
 
+def test_a_journal_of_another_store_ends_nothing_here(home: Path) -> None:
+    mine = local(home)
+    (machine,) = bought(mine)
+    theirs = LocalProvider(home, "file:///other", command=command(IDLE), own_only=True)
+    theirs.terminate([machine.machine_id])
+    assert mine.list_machines().machines == (machine,)
+    mine.terminate([machine.machine_id])
+
+
 def test_no_journal_starts_a_thousand_machines_here(home: Path) -> None:
     provider = local(home)
     with pytest.raises(Refused, match="too many for this computer"):

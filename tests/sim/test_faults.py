@@ -21,7 +21,7 @@ from tradewind.steps import Steps
 from tradewind.store.steps import Create, ListAfter
 from tradewind.supervisor.decide import Me
 
-FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "1500"))
+FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "800"))
 # Seeds that show what a test looks for, which are tried first: where they do so no more, the others
 # are searched, and the test only takes longer.
 CALM = (229, 45, 35, 50, 130, 646, 1429)  # short, one of each outcome, with one machine and several

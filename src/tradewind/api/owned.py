@@ -18,6 +18,7 @@ from tradewind.decoding import decoder
 from tradewind.model.boot import sha256_of
 from tradewind.model.run import Spec
 from tradewind.ownfiles import home, replace
+from tradewind.plaintext import one_line
 from tradewind.providers.local.files import is_name
 
 
@@ -58,7 +59,7 @@ def elsewhere(run_id: str, spec: Spec | None) -> str:
     continue here."""
     if spec is None or any(may_use(run_id, way.provider) for way in spec.ways):
         return ""
-    whose = f" ({spec.user})" if spec.user else ""
+    whose = f" ({one_line(spec.user)})" if spec.user else ""
     return (
         f"this is a local run, submitted from another home{whose}: this one shows it and can stop"
         " it, and never starts its machines. It continues where it was submitted: `tradewind watch`"

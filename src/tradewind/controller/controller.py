@@ -143,6 +143,8 @@ class Controller:
         keys: list[str] = yield ListAfter(places.LIVE)
         for key in keys:
             name, life = places.marked(key)
+            if not places.is_run_id(name):
+                continue  # nobody who submits makes such a mark
             sight.marked.setdefault(name, []).append(life)
         sight.runs = list(sight.marked) + [
             name
@@ -242,6 +244,8 @@ class Controller:
                 if self._ours(memory.run_id, action.request.way.provider):
                     yield from self._launch(memory, action)
             elif isinstance(action, Terminate):
+                if not self._ours(memory.run_id, action.provider):
+                    continue  # its journal may name any machine of this computer
                 try:
                     yield TerminateMachines(action.provider, action.machine_ids)
                 except SourceFailed:

@@ -19,7 +19,7 @@ from tradewind.controller import drive, persist, seed
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
 from tradewind.decoding import decoder
-from tradewind.errors import NotFound, TradewindError
+from tradewind.errors import NotFound, TradewindError, bug
 from tradewind.model import bounds
 from tradewind.policy import careful
 from tradewind.providers.base import Provider, Tidy
@@ -84,6 +84,8 @@ class Loop:
             persist.save(self._path, self.controller.memory, self.store.url, clock.epoch())
         except TradewindError as error:
             self.unkept = error  # a full disk: the pass is done nevertheless
+        except Exception as error:
+            self.unkept = bug(str(self._path), error)
         return troubles
 
     def watch(

@@ -74,15 +74,15 @@ class LocalStore:
         check_prefix(prefix)
         with self._troubles(prefix or self.url, "listed"):
             try:
-                with os.scandir(self._root / prefix) as entries:
-                    names = [entry.name for entry in entries if entry.is_dir()]
+                with os.scandir(self._at(prefix)) as entries:
+                    names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
             except (FileNotFoundError, NotADirectoryError):
                 return []
         return sorted(name for name in names if name != RESERVED)
 
     def create(self, key: str, data: bytes) -> bool:
         check_key(key)
-        target = self._root / key
+        target = self._at(key)
 
         def name(new: Path) -> bool:
             try:
@@ -103,7 +103,7 @@ class LocalStore:
         self._put(key, lambda stream: stream.write(data))
 
     def delete(self, key: str) -> None:
-        target = self._root / check_key(key)
+        target = self._at(check_key(key))
         with self._troubles(key, "deleted"), suppress(FileNotFoundError, NotADirectoryError):
             target.unlink()
             _sync(target.parent)
@@ -148,14 +148,14 @@ class LocalStore:
 
     def _stat(self, key: str) -> os.stat_result:
         try:
-            return (self._root / check_key(key)).stat()
+            return (self._at(check_key(key))).stat()
         except (FileNotFoundError, NotADirectoryError):
             raise no_such(key, self.url) from None
         except OSError as error:
             raise NoAccess(f"{key} in {self.url} cannot be read: {error.strerror}") from None
 
     def _put(self, key: str, fill: Callable[[BinaryIO], object]) -> None:
-        target = self._root / check_key(key)
+        target = self._at(check_key(key))
 
         def name(new: Path) -> bool:
             new.replace(target)
@@ -179,6 +179,7 @@ class LocalStore:
     @contextmanager
     def _unnamed(self) -> Iterator[tuple[Path, BinaryIO]]:
         """A new file that is ours: locked, and not swept before it was."""
+        self._at(f"{RESERVED}/")
         self._make(self._new)
         mode = self._mode()
         while True:
@@ -220,8 +221,24 @@ class LocalStore:
                 each.chmod(mode & 0o2777)
             _sync(each.parent)
 
+    def _at(self, key: str) -> Path:
+        """Where a key or prefix lies. Whoever may write the folder may put links into it: followed,
+        they would have us read, replace or delete what is elsewhere."""
+        path = self._root
+        parts = key.split("/")
+        for part in parts[:-1]:
+            path = path / part
+            if path.is_symlink():
+                raise NoAccess(
+                    f"{path} is a link: links in a store are not followed",
+                    hint="remove it; the folder of the store itself may be a link",
+                )
+        return path / parts[-1] if parts[-1] else path
+
     def _sweep(self) -> None:
         """Nobody needs this to work, so nothing is said where it does not."""
+        if self._new.is_symlink():
+            return
         with suppress(OSError):
             for entry in list(os.scandir(self._new)):
                 # Neither a link nor a pipe is a writer's, and opening that would wait.
@@ -247,8 +264,8 @@ class LocalStore:
         # Plain system calls: a journal is many small files, and open() takes three times as long.
         try:
             # Whoever opens a pipe to read waits for its writer; it has no objects in it.
-            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-            handle = os.open(f"{self._root}/{key}", flags)
+            flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+            handle = os.open(self._at(key), flags)
             try:
                 found = os.fstat(handle)
                 if not stat.S_ISREG(found.st_mode):
@@ -264,9 +281,11 @@ class LocalStore:
     def _walk(self, prefix: str, after: str, found: list[str]) -> None:
         try:
             # A folder stands where its keys do: `a-b` comes before `a/b`, and that before `a0`.
-            with os.scandir(self._root / prefix) as entries:
+            with os.scandir(self._at(prefix)) as entries:
                 names = sorted(
-                    entry.name + "/" if entry.is_dir() else entry.name for entry in entries
+                    each.name + "/" if each.is_dir(follow_symlinks=False) else each.name
+                    for each in entries
+                    if not each.is_symlink()
                 )
         except (FileNotFoundError, NotADirectoryError):
             return

@@ -16,10 +16,14 @@ _NAMES = frozenset(
         # who and where
         "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TERM", "TZ", "LANG", "LANGUAGE",
         "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "HF_HOME",
+        # whether to ask the world at all, and quietly
+        "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_ENDPOINT",
+        "WANDB_MODE", "TOKENIZERS_PARALLELISM",
         # how to reach the world
         "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
         # what the interpreter and its libraries are
         "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CC", "CXX", "VIRTUAL_ENV", "CONDA_PREFIX",
+        "CONDA_DEFAULT_ENV",
         "PYTHONPATH", "PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE",
     )
 )  # fmt: skip
@@ -31,7 +35,8 @@ _PREFIXES = (
     # devices, and how the processes of a training talk to each other
     "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "HIP_", "ROCR_",
     "NCCL_", "GLOO_", "UCX_", "FI_", "RDMAV_",
-    # PyTorch and what it computes with
+    # PyTorch, JAX and what they compute with
+    "JAX_", "XLA_",
     "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_", "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_",
 )  # fmt: skip
 _CREDENTIALS = {

@@ -224,7 +224,10 @@ def read_pieces(store: Store, folder: str, after: int = 0, *, most: int = 16 * P
         offset = _offset(key)
         if offset > at or at - after >= most:
             break  # a gap: an earlier piece is still to be seen
-        data = store.get(key, most=PIECE)
+        try:
+            data = store.get(key, most=PIECE)
+        except TooLarge:
+            break  # somebody else's: what comes before it is shown
         held.append(data[at - offset :])
         at = max(at, offset + len(data))
     return b"".join(held)

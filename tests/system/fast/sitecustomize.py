@@ -1,7 +1,7 @@
-"""Every process of a chain that is started with this folder on its PYTHONPATH lives $TRADEWIND_TEST_SPEED
-times as fast: the supervisors' watch runs faster, and the lengths that controllers reckon with are
-shorter by the same. Their proportions, which all safety rests on, stay. What a client of a bucket
-waits does not get shorter, so there is a limit to that.
+"""Every process of a chain that is started with this folder on its PYTHONPATH lives faster, by
+$TRADEWIND_TEST_SPEED: the supervisors' watch runs faster, and the lengths that controllers reckon
+with are shorter by the same. Their proportions, which all safety rests on, stay. What a client of a
+bucket waits does not get shorter, so there is a limit to that.
 """
 
 from __future__ import annotations

@@ -130,6 +130,8 @@ class LocalProvider:
             # Without a token for what was never bought.
             if self._purchase(launch_id) is None:
                 continue
+            if self._own is not None and not self._is_own(launch_id):
+                continue  # of another store, whose journals alone may end it
             with self._token(launch_id):
                 ending = [r for r in self._rentals(launch_id) if r.machine.machine_id in names]
                 self._let_go(ending)
