@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-import msgspec
-
+from tradewind.decoding import UNREADABLE
 from tradewind.errors import TradewindError
 
 MOST_BYTES = 256 << 20
@@ -106,15 +105,18 @@ def _exchange(act: Any, tensor: Any, other: int, group: Any) -> None:
 
 
 def encoded(value: Any) -> bytes:
-    return msgspec.msgpack.encode(value)
+    from msgspec import msgpack  # a rank that is alone does without
+
+    return msgpack.encode(value)
 
 
 def decoded(data: bytes, kind: type[T], rank: int | None) -> T:
     """`rank` is whose it is, where that is known."""
+    from msgspec import msgpack
+
     try:
-        return msgspec.msgpack.decode(data, type=kind)
-    # Of values that are wrong; of text that is not UTF-8; of lists in lists in lists.
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return msgpack.decode(data, type=kind)
+    except UNREADABLE as error:
         short = str(error).split("\n")[0][:200]
         raise BadMessage(rank, f"{len(data):,} bytes that are not a message: {short}") from None
 

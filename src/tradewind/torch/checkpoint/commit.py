@@ -8,8 +8,7 @@ not hear it takes the checkpoint for not saved; what exists is asked of the mani
 from __future__ import annotations
 
 from contextlib import suppress
-
-from msgspec import Struct
+from dataclasses import dataclass, field
 
 from tradewind import clock
 from tradewind.errors import BadFile, TradewindError
@@ -20,14 +19,15 @@ from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.messages import BadMessage
 
 
-class Report(Struct, frozen=True):
+@dataclass(frozen=True)
+class Report:
     """What a rank says of its file; rank 0's verdict on all of them has the first field only."""
 
     trouble: str = ""
     file: str = ""
     bytes: int = 0
-    sums: list[int] = []
-    entries: list[Told] = []
+    sums: list[int] = field(default_factory=list)
+    entries: list[Told] = field(default_factory=list)
 
 
 class Commit:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Annotated, Any
-
-from msgspec import Meta
+from typing import Any
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, SourceFailed
@@ -21,6 +20,7 @@ from tradewind.torch.checkpoint.manifest import of_rank
 from tradewind.torch.checkpoint.place import Place
 from tradewind.torch.checkpoint.save import Image, Save
 from tradewind.torch.checkpoint.stage import Stager
+from tradewind.torch.messages import BadMessage
 
 _WORD_S = 120.0  # for rank 0 to say something that takes it no time
 SPARE_S = 30.0  # a verdict comes this much later than the last rank's time is over
@@ -31,7 +31,7 @@ _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, 
 _LAST_S = 10.0  # for the last words
 SKIPS = "skips it"
 
-Life = Annotated[str, Meta(pattern="^[0-9a-f-]{1,64}$")]
+_LIFE = re.compile(r"[0-9a-f-]{1,64}")
 """Part of the names of files, so it must not lead elsewhere."""
 
 
@@ -300,9 +300,11 @@ class Saver:
     def _shared_life(self) -> str:
         if self._group is None or self._rank == 0:
             return self.life
-        life = self._group.wait("life", Life, _WORD_S)
+        life = self._group.wait("life", str, _WORD_S)
         if life is None:
             raise SourceFailed("rank 0 has not said how files are named")
+        if not _LIFE.fullmatch(life):
+            raise BadMessage(0, f"{life[:80]!r}, which cannot be part of the name of a file")
         self.life = life
         return self.life
 
