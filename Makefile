@@ -7,11 +7,12 @@ SHOWN := $(VENV)/.shown
 DOCUMENTED := $(VENV)/.documented
 AUDITING := $(VENV)/.auditing
 
-.PHONY: help demo test check audit bench docs test-system test-terraform format clean
+.PHONY: help demo test test-slow check audit bench docs test-system test-terraform format clean
 
 help:
 	@echo 'make demo            show the product at work'
 	@echo 'make test            run the tests'
+	@echo 'make test-slow       run the tests that start many processes: minutes more'
 	@echo 'make check           lint, types, import directions'
 	@echo 'make audit           look for published flaws of the versions in constraints.txt'
 	@echo 'make bench           run every measured claim'
@@ -49,7 +50,11 @@ demo: $(SHOWN)
 	@$(BIN)/tradewind demo
 
 test: $(READY)
-	$(BIN)/pytest -m 'not system and not terraform' -n 2 --dist worksteal
+	$(BIN)/pytest -m 'not slow and not system and not terraform' -n 2 --dist worksteal
+
+# Apart, so that whoever changes something need not wait for them each time.
+test-slow: $(READY)
+	$(BIN)/pytest -m 'slow and not system and not terraform' -n 2 --dist worksteal
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -19,6 +19,8 @@ from tradewind import store as stores
 from tradewind.model.event import LaunchRefused, LegOver, LegRequested
 from tradewind.providers.local.provider import LocalProvider
 
+pytestmark = pytest.mark.slow
+
 JOB = """
 import json, os, signal, sys, time
 from pathlib import Path

@@ -8,6 +8,8 @@ import pytest
 
 from tests.docs import blocks, running, scenes
 
+pytestmark = pytest.mark.slow
+
 NAMES = [str(page.relative_to(blocks.ROOT)) for page in blocks.pages()]
 SCRIPTS = [name for name in NAMES if running.script(name) and name not in scenes.HEAVY]
 PYTHON = [

@@ -38,6 +38,8 @@ from tradewind.providers.local.interruptions import Chaos, Replay
 from tradewind.providers.local.provider import FACTS, LISTED_S, LocalProvider, _spawn, wall
 from tradewind.providers.local.trace import Trace
 
+pytestmark = pytest.mark.slow
+
 WAY = Way(
     provider="local",
     region="local",

@@ -21,6 +21,8 @@ from tradewind.steps import Steps
 from tradewind.store.steps import Create, ListAfter
 from tradewind.supervisor.decide import Me
 
+pytestmark = pytest.mark.slow
+
 FRESH = int(os.environ.get("TRADEWIND_SIM_SEEDS", "800"))
 # Seeds that show what a test looks for, which are tried first: where they do so no more, the others
 # are searched, and the test only takes longer.

@@ -19,6 +19,8 @@ from tradewind.store.local import LocalStore
 from tradewind.supervisor.folder import MOST_DEATHS, MachineFolder, State
 from tradewind.supervisor.logs import read_logs
 
+pytestmark = pytest.mark.slow
+
 Launch = Callable[..., MachineUnderTest]
 PYTHON = sys.executable
 OVER = LegOver(leg=1, cause="finished", reason="all is done")

@@ -33,6 +33,8 @@ from tradewind.store.steps import performer
 from tradewind.supervisor import keeper
 from tradewind.supervisor.beat import tell
 
+pytestmark = pytest.mark.slow
+
 SPEED = 5.0
 SUPERVISOR = [sys.executable, "-m", "tests.supervisor.fast_supervisor", str(SPEED)]
 RUN, HEART = "run-1", places.heartbeat("run-1", "m1")

@@ -16,6 +16,8 @@ from tests.eventually import eventually
 from tests.torch.lives import Training, differ
 from tests.torch.telemetry.readers import scalars
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[str], Training]
 
 

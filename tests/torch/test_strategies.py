@@ -12,6 +12,8 @@ import pytest
 
 from tests.torch.lives import Life, Nursery, Training, differ
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[str], Training]
 
 

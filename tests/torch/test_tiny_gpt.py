@@ -22,6 +22,8 @@ from tradewind import store as stores
 from tradewind.model import places
 from tradewind.providers.local.provider import LocalProvider
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["home"]
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "tiny-gpt"

@@ -38,6 +38,8 @@ from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.store.memory import MemoryStore
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:

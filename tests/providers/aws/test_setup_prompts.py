@@ -16,6 +16,8 @@ import pytest
 
 from tests.providers.aws import account_server as server
 
+pytestmark = pytest.mark.slow
+
 STORE = "s3://my-bucket/tw"
 SETUP = ("aws", "setup", "--store", STORE, "--region", "us-east-1")
 TEARDOWN = ("aws", "teardown", "--store", STORE)

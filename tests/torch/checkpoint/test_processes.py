@@ -6,6 +6,8 @@ import pytest
 
 from tests.torch.checkpoint.processes import run
 
+pytestmark = pytest.mark.slow
+
 HERE = "tests.torch.checkpoint."
 
 

@@ -18,6 +18,8 @@ from tradewind import store as stores
 from tradewind.errors import NotFound
 from tradewind.torch.data.download import download
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[str], Training]
 
 

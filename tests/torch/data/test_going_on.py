@@ -13,6 +13,8 @@ from tests.torch.data.test_shards import numbered
 from tests.torch.lives import Training, differ
 from tests.torch.test_session import killed
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[str], Training]
 
 

@@ -16,6 +16,8 @@ from tests.torch.lives import Life, Nursery, Training, differ
 from tradewind.errors import MissingExtra
 from tradewind.telemetry import files as telemetry
 
+pytestmark = pytest.mark.slow
+
 MODULES = {name: f"tests.torch.frameworks.{name}" for name in ("hf", "lightning", "accelerated")}
 
 
