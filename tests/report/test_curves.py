@@ -90,3 +90,11 @@ def test_the_curve_is_what_was_measured_last(stays: list[tuple[int, int]]) -> No
             expected |= {first + n: float(number) for n in range(many)}
     found = {b.step: b.mean for curve in curves.curves() for b in curve.buckets}
     assert found == expected
+
+
+def test_restarts_in_place_are_counted() -> None:
+    """The job was killed after step 9 and went on from 5; then after 12, and went on from 2."""
+    steps = [*range(1, 10), *range(6, 13), *range(3, 14)]
+    curves = taken(b"".join(b'{"step": %d, "loss": 1}\n' % step for step in steps))
+    assert curves.again == {1: 4 + 10}
+    assert taken(b'{"step": 3}\n{"step": 3, "more": 1}\n').again == {}

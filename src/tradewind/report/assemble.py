@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tradewind.ledger.postings import RunCost
 from tradewind.model import event as events
@@ -59,6 +60,7 @@ def report(given: Sources, now: datetime) -> Report:
             events=_lines(given.commits),
         )
     legs, refusals = stays_of(given.commits, given.cost.postings, given.beats)
+    legs = [replace(leg, again=given.curves.again.get(leg.leg, 0.0)) for leg in legs]
     submitted = _when(given.commits, events.Submitted) or now
     ended = _when(given.commits, events.Ended) if state.outcome else None
     until = max(ended or now, submitted)

@@ -92,6 +92,9 @@ class Curves:
         self._seen: dict[int, int] = {}
         self.first: dict[int, datetime] = {}
         """When each leg's first step was told."""
+        self._newest: dict[int, float] = {}
+        self.again: dict[int, float] = {}
+        """Steps that a leg has made again on the machines it had: its job was restarted there."""
         self.kept: list[Kept] = []
         self.unread = 0
         """Lines that are no such thing: torn by a kill, or a job's own."""
@@ -113,6 +116,9 @@ class Curves:
         if step is None or step < 0:
             self.unread += 1
             return
+        if step < (newest := self._newest.get(leg, step)):
+            self.again[leg] = self.again.get(leg, 0.0) + newest - step + 1
+        self._newest[leg] = step
         at = _moment(row.get("at_s"))
         if at is not None:
             self._point(leg, Point(at, step))

@@ -36,6 +36,8 @@ class Stay(Struct, frozen=True, kw_only=True):
     """How far it came, as far as is known."""
     lost: float = 0.0
     """Of that, steps that were not saved when it ended: made again elsewhere."""
+    again: float = 0.0
+    """Steps that it made again itself, where its job was restarted on the same machines."""
     micros: int = 0
     on_demand: int | None = None
     """What the same machines cost on demand for as long."""
@@ -247,4 +249,4 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def lost(self) -> float:
-        return sum(leg.lost for leg in self.legs)
+        return sum(leg.lost + leg.again for leg in self.legs)

@@ -99,7 +99,7 @@ def effort_of(legs: Sequence[Stay], curves: Curves) -> Effort:
         began = first if first and leg.up <= first <= leg.until else leg.up
         starts.append((began - leg.since).total_seconds())
         made = leg.step - leg.began
-        share = 1 - leg.lost / made if made > 0 else 1.0
+        share = (made - leg.lost) / (made + leg.again) if made > 0 else 1.0
         if leg.taken and made <= 0:
             share = 0.0  # it was taken before it brought anything
         work_s += (leg.until - began).total_seconds() * max(share, 0.0)

@@ -67,8 +67,8 @@ def _leg(leg: Stay, report: Report, clock: Clock) -> str:
     steps = ""
     if report.steps:
         steps = f"{number(leg.began)} – {number(leg.step)}"
-        if leg.lost:
-            steps += f'<span class="under">{number(leg.lost)} made again</span>'
+        if again := leg.lost + leg.again:
+            steps += f'<span class="under">{number(again)} made again</span>'
     usual = ""
     if leg.on_demand is not None and leg.market != "on_demand":
         usual = f'<span class="under wide">{money(leg.on_demand)} on demand</span>'
