@@ -27,6 +27,7 @@ class Excuse:
 EXCUSES = [
     Excuse("*", r"make ", "`.ci/run` is made of these; tests do not call what calls them"),
     Excuse("docs/commands/doctor.md", r"tradewind doctor", "a computer's own; tests/cli"),
+    Excuse("*", r"tradewind verify ", "four starts of a script; tests/cli/test_verify.py"),
     Excuse("*", r"tradewind demo", "minutes; tests/system/test_demo.py"),
     Excuse("*", r"(\S*/)?pip install ", "needs a package index; the extras are looked up"),
     Excuse("*", r"(python3 -m venv|\. \.venv)", "a test is in such a place already"),

@@ -16,6 +16,9 @@ from tradewind import clock
 from tradewind.errors import InvalidValue
 
 DEFAULT_EVERY_S = 600.0
+FIRST_S = 60.0
+"""Where nobody says how often: the first save comes so soon, the next after twice that time, and so
+on up to the default. A training that is ended by hand in its first minutes has lost little."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -64,7 +67,8 @@ class Cadence:
 
     def __init__(self, file: Path | None, every_s: float | None) -> None:
         self._file, self._own_s = file, every_s
-        self._every_s = every_s or DEFAULT_EVERY_S
+        self._every_s = every_s or FIRST_S
+        self._told = every_s is not None
         self.keep: int | None = None
         """How many checkpoints to keep, where the run's workload says."""
         self._from = clock.monotonic()
@@ -84,7 +88,7 @@ class Cadence:
         if keep > 0:
             self.keep = keep
         if every_s > 0 and self._own_s is None:
-            self._every_s = every_s
+            self._every_s, self._told = every_s, True
 
     def due(self) -> bool:
         """Or wanted at once, since the machine may be taken."""
@@ -93,6 +97,8 @@ class Cadence:
     def saved(self) -> None:
         self._from = clock.monotonic()
         self._done = self._once
+        if not self._told:
+            self._every_s = min(2 * self._every_s, DEFAULT_EVERY_S)
 
     def refused(self) -> None:
         """It could not begin, because another save still runs: soon again, and not at once."""

@@ -74,6 +74,15 @@ class Checkpoints:
             bad=self._bad,
         )
 
+    def with_each(self, beside: Callable[[int], bytes]) -> None:
+        """What goes with a checkpoint of a step besides its state, as durable as that. Asked of
+        rank 0, by the thread that saves, before the checkpoint comes to exist."""
+        self._saver.beside = beside
+
+    def beside(self, name: str) -> bytes:
+        """That of a checkpoint, by the name of its folder; b"" where there is none."""
+        return shelf.beside(self.place, name)
+
     # Saving
 
     def prepare(self, tensors: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> None:

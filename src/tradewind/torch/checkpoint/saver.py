@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from tradewind import clock
-from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.errors import InvalidValue, SourceFailed, TradewindError
 from tradewind.torch.checkpoint import shelf, verify
 from tradewind.torch.checkpoint.arena import Arena
 from tradewind.torch.checkpoint.commit import Commit, Report
@@ -36,6 +36,9 @@ _LIFE = re.compile(r"[0-9a-f-]{1,64}")
 
 
 class Saver:
+    beside: Callable[[int], bytes] = staticmethod(lambda step: b"")
+    """What goes with a checkpoint besides its state, asked of rank 0 before it comes to exist."""
+
     def __init__(
         self,
         place: Place,
@@ -243,6 +246,9 @@ class Saver:
             self._warn(f"step {job.step} is in the store only: {save.local_trouble}")
         if last is not None:
             last.over.wait()  # its verdict comes before ours
+        if self._rank == 0 and not trouble:
+            with suppress(TradewindError):  # the state is what matters
+                shelf.put_beside(self._place, name, self.beside(job.step))
         words = Report(
             trouble,
             file,

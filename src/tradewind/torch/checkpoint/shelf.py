@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind.errors import BadFile, NotFound
+from tradewind.errors import BadFile, NotFound, TradewindError
 from tradewind.model import bounds
 from tradewind.torch.checkpoint import files
 from tradewind.torch.checkpoint.manifest import Manifest, decode
@@ -141,3 +141,23 @@ def _name(place: Place, key: str) -> str:
         return open_key(place, key).manifest.name
     except (NotFound, BadFile):
         return ""
+
+
+# -- what goes with a checkpoint besides its state -------------------------------------------------
+
+_BESIDE = "beside"
+_MOST_BESIDE = 64 << 20
+
+
+def put_beside(place: Place, name: str, data: bytes) -> None:
+    """Among its files, and removed with them."""
+    if data:
+        place.store.replace(f"{place.shards}{name}/{_BESIDE}", data)
+
+
+def beside(place: Place, name: str) -> bytes:
+    """b"" where there is none, or it cannot be had."""
+    try:
+        return bytes(place.store.get(f"{place.shards}{name}/{_BESIDE}", most=_MOST_BESIDE))
+    except TradewindError:
+        return b""

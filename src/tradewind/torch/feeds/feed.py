@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.feeds import order, samples, seeding
+from tradewind.torch.feeds import contents, order, samples, seeding
 from tradewind.torch.feeds.order import Point, Span, Step, mixed
 from tradewind.torch.feeds.samples import Collate, Piece, Seeded
 from tradewind.torch.feeds.workers import WorkerStart, shielded
@@ -244,7 +244,12 @@ class OrderedFeed:
     def facts(self) -> dict[str, Any]:
         unit = self.shared()["unit"]
         own: dict[str, Any] = getattr(self._loader.dataset, "tradewind_facts", dict)()
-        return {f"{unit} in an epoch": self._size(0), "samples in a batch": self._batch, **own}
+        return {
+            f"{unit} in an epoch": self._size(0),
+            "samples in a batch": self._batch,
+            contents.FACT: contents.digest(self._loader.dataset),
+            **own,
+        }
 
     def close(self) -> None:
         self._opened = None  # which ends its workers

@@ -3,12 +3,17 @@ a state of their own, and anything else that can be iterated. And what they shar
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 from tradewind.errors import InvalidValue
+from tradewind.torch.feeds import contents, seeding
+from tradewind.torch.feeds.order import mixed
 from tradewind.torch.feeds.workers import shielded
 from tradewind.torch.trees import loaded, packed
+
+_PLAIN = 8
 
 
 class Counting:
@@ -140,28 +145,78 @@ class StatefulFeed(Counting):
 
 
 class PlainFeed(Counting):
-    """Anything that can be iterated again, and gives the same batches then."""
+    """Anything that can be iterated again, such as a class of the script's own around a loader.
+
+    Whether it gives the same batches again nobody can know beforehand. So each of its batches is
+    made with random numbers that follow from its place, which is enough for a loader that shuffles;
+    and a digest of those it gave is kept: where the batches that are skipped are others, the data
+    cannot go on, and that is an error."""
 
     kind = "plain"
 
-    def __init__(self, batches: Any) -> None:
+    def __init__(self, batches: Any, *, seed: int) -> None:
         super().__init__()
-        self._batches = batches
-        self._skip = 0
+        self._batches, self._seed = batches, seed
+        self._skip: tuple[int, str] | None = None
+        self._digest = ""
 
     def _source(self) -> Any:
         return self._batches
 
     def _begin(self) -> None:
-        self._iterator = iter(self._batches)
-        for _ in range(self._skip):
-            next(self._iterator, None)
-        self._skip = 0
+        self._digest = ""
+        iterator = iter(self._batches)
+        self._iterator = _Seeded(iterator, mixed(self._seed, self._epoch, _PLAIN))
+        if self._skip is None:
+            return
+        (count, digest), self._skip = self._skip, None
+        for _ in range(count):
+            self._digest = _chained(self._digest, next(self._iterator, None))
+        if self._digest != digest:
+            raise InvalidValue(
+                f"the data (a {type(self._batches).__name__}) gives other batches than before the"
+                f" checkpoint: the {count} that are done cannot be told from those that are not",
+                hint="give a torch.utils.data.DataLoader, or what gives the same batches again",
+            )
+
+    def _took(self, batch: Any) -> Any:
+        self._digest = _chained(self._digest, batch)
+        return batch
+
+    def shared(self) -> dict[str, Any]:
+        return {**super().shared(), "seed": self._seed}
+
+    def mine(self) -> dict[str, Any]:
+        return {"digest": self._digest}
+
+    def restore(self, shared: dict[str, Any], mine: dict[str, Any] | None) -> list[str]:
+        self._seed = int(shared.get("seed", self._seed))
+        return super().restore(shared, mine)
 
     def _placed(self, mine: dict[str, Any] | None) -> list[str]:
-        self._skip = self._count
         if not self._count:
             return []
+        if mine is None:
+            self._count = 0
+            return ["the number of ranks has changed: the data's epoch begins again"]
+        self._skip = (self._count, str(mine.get("digest", "")))
         return [
-            f"the data is no DataLoader: {self._count} batches are skipped, to go on after them"
+            f"the data is no DataLoader: it is read again up to where it was, {self._count} batches"
         ]
+
+
+class _Seeded(Iterator[Any]):
+    """Each batch with random numbers of its own; those of the training are set aside."""
+
+    def __init__(self, batches: Iterator[Any], seed: int) -> None:
+        self._batches, self._seed, self._count = batches, seed, 0
+
+    def __next__(self) -> Any:
+        with seeding.aside():
+            seeding.cpu(mixed(self._seed, self._count))
+            self._count += 1
+            return next(self._batches)
+
+
+def _chained(digest: str, batch: Any) -> str:
+    return hashlib.sha256(f"{digest} {contents.digest(batch)}".encode()).hexdigest()[:16]

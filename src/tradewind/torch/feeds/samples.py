@@ -68,7 +68,7 @@ class Seeded:
 
         if self._plain or torch.utils.data.get_worker_info() is not None:
             return self._made(piece)
-        before = seeding.Aside()
+        before = seeding.Aside(self._generators())
         try:
             made = self._made(piece)
         except BaseException:
@@ -77,9 +77,14 @@ class Seeded:
         made.before = before
         return made
 
-    def _made(self, piece: Piece) -> Fetched:
+    def _generators(self) -> list[Any]:
+        """The dataset's own; looked for in each process, as workers have copies."""
         if self._own is None:
             self._own = [] if self._plain else seeding.generators(self.dataset)
+        return self._own
+
+    def _made(self, piece: Piece) -> Fetched:
+        self._generators()
         many = self.dataset.__getitems__ if fetches_many(self.dataset) else None
         places = list(piece.places())
         made = Fetched()
@@ -112,19 +117,24 @@ class Collate:
 
         self._collate, self._one = collate, one
         self._draws = collate is not default_collate
+        self._own: list[Any] | None = None
 
     def __call__(self, made: Fetched) -> Any:
         import torch
 
         samples: Any = made[0] if self._one else list(made)
-        before = made.before
+        before, collating = made.before, None
         if self._draws:
-            if before is None and torch.utils.data.get_worker_info() is None:
-                before = seeding.Aside()
-            seeding.cpu(made.seed)
+            if self._own is None:
+                self._own = seeding.generators(self._collate)
+            if torch.utils.data.get_worker_info() is None:
+                collating = seeding.Aside(self._own)
+            seeding.begin(made.seed, self._own)
         try:
             return self._collate(samples)
         finally:
+            if collating is not None:
+                collating.back()
             if before is not None:
                 before.back()
 

@@ -6,6 +6,8 @@ import random  # noqa: TID251 -- its global generator is what people's code draw
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tradewind.torch.feeds.order import mixed
@@ -73,10 +75,12 @@ def begin(seed: int, own: Sequence[Any] = ()) -> None:
 
 
 class Aside:
-    """The generators of the processor, as they were when it was made."""
+    """The generators of the processor, and these others, as they were when it was made."""
 
-    def __init__(self) -> None:
+    def __init__(self, own: Sequence[Any] = ()) -> None:
         import torch
+
+        self._own = [(each, state_of(each)) for each in own]
 
         self._numpy = sys.modules["numpy"].random if "numpy" in sys.modules else None
         self._python, self._torch = random.getstate(), torch.get_rng_state()
@@ -89,6 +93,8 @@ class Aside:
         torch.set_rng_state(self._torch)
         if self._numpy:
             self._numpy.set_state(self._keys)
+        for each, state in self._own:
+            put_state(each, state)
 
 
 @contextmanager
@@ -101,42 +107,140 @@ def aside() -> Iterator[None]:
         before.back()
 
 
-# -- generators that a dataset keeps for itself ----------------------------------------------------
+# -- generators of people's own ----------------------------------------------------
 
 
-def generators(owner: Any, depth: int = 3) -> list[Any]:
-    """Those among its attributes, in an order that does not depend on the process; datasets wrap
-    datasets and transforms, so a few levels down."""
+def generators(*owners: Any) -> list[Any]:
+    """Those that these objects can reach, in an order that does not depend on the process: their
+    own, those of what they hold (transforms in lists, datasets in datasets), and those that their
+    functions name, at the top of their files or in the function around them."""
+    search = _Search(kinds())
+    for owner in owners:
+        search.enter(owner, _DEPTH)
+    return list(search.found.values())
+
+
+_DEPTH = 16  # transforms lie in lists, in transforms, in datasets, in datasets
+_LONG = 64  # of lists: longer ones are data
+_MOST = 20_000
+
+
+class _Search:
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        self._kinds = kinds
+        self.found: dict[int, Any] = {}
+        self._seen: set[int] = set()
+
+    def enter(self, owner: Any, depth: int) -> None:
+        if owner is None or isinstance(owner, (str, bytes, int, float, ModuleType)):
+            return
+        if id(owner) in self._seen or len(self._seen) > _MOST:
+            return
+        self._seen.add(id(owner))
+        if isinstance(owner, self._kinds):
+            self.found.setdefault(id(owner), owner)
+        elif depth > 0:
+            for each in self._inside(owner):
+                self.enter(each, depth - 1)
+
+    def _inside(self, owner: Any) -> list[Any]:
+        if isinstance(owner, (list, tuple)):
+            return list(owner) if len(owner) <= _LONG else []
+        if isinstance(owner, dict):
+            return list(owner.values()) if len(owner) <= _LONG else []
+        if isinstance(owner, FunctionType):
+            return self._named(owner)
+        if isinstance(owner, MethodType):
+            return [owner.__self__, owner.__func__]
+        if isinstance(owner, partial):
+            return [owner.func, owner.args, owner.keywords]
+        if isinstance(owner, type):
+            return self._methods(owner)
+        held = list(getattr(owner, "__dict__", {}).values())
+        for kind in type(owner).__mro__:
+            slots = kind.__dict__.get("__slots__", ())
+            held += [getattr(owner, n, None) for n in ([slots] if type(slots) is str else slots)]
+        return [*held, type(owner)]
+
+    def _methods(self, kind: type) -> list[Any]:
+        """Only of classes that are written in Python by people who use PyTorch, not of it."""
+        if kind.__module__.partition(".")[0] in ("torch", "builtins", "numpy", "abc", "typing"):
+            return []
+        found = [
+            each for each in vars(kind).values() if isinstance(each, (FunctionType, *self._kinds))
+        ]
+        return [*found, *(base for base in kind.__bases__ if base is not object)]
+
+    def _named(self, function: FunctionType) -> list[Any]:
+        """What a function can name: of its file only generators and other functions of the file."""
+        closed = [_content(cell) for cell in function.__closure__ or ()]
+        own = function.__globals__
+        named = [own[name] for name in _names(function.__code__) if name in own]
+        near = [
+            each
+            for each in named
+            if isinstance(each, self._kinds)
+            or (isinstance(each, FunctionType) and each.__globals__ is own)
+        ]
+        return [*closed, *(function.__defaults__ or ()), *near]
+
+
+def _names(code: CodeType) -> list[str]:
+    inner = [name for each in code.co_consts if isinstance(each, CodeType) for name in _names(each)]
+    return [*code.co_names, *inner]
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def kinds() -> tuple[type, ...]:
+    """Of generators."""
     import torch
 
-    kinds = [random.Random, torch.Generator]
+    found = [random.Random, torch.Generator]
     if "numpy" in sys.modules:
         numpy = sys.modules["numpy"].random
-        kinds += [numpy.Generator, numpy.RandomState]
-    found: dict[int, Any] = {}
-    _search(owner, tuple(kinds), depth, found, set())
-    return list(found.values())
+        found += [numpy.Generator, numpy.RandomState]
+    return tuple(found)
 
 
-def _search(
-    owner: Any, kinds: tuple[type, ...], depth: int, found: dict[int, Any], seen: set[int]
-) -> None:
-    if id(owner) in seen:
-        return
-    seen.add(id(owner))
-    if isinstance(owner, kinds):
-        found.setdefault(id(owner), owner)
-        return
-    inside: list[Any] = []
-    if isinstance(owner, (list, tuple)) and len(owner) <= 64:
-        inside = list(owner)
-    elif isinstance(owner, dict) and len(owner) <= 64:
-        inside = list(owner.values())
-    elif not isinstance(owner, (str, bytes, int, float, type)):
-        inside = list(getattr(owner, "__dict__", {}).values())
-    if depth > 0:
-        for each in inside:
-            _search(each, kinds, depth - 1, found, seen)
+def state_of(generator: Any) -> Any:
+    """In numbers, texts, lists and tensors."""
+    if isinstance(generator, random.Random):
+        return generator.getstate()
+    if hasattr(generator, "bit_generator"):
+        return _plain(generator.bit_generator.state)
+    if hasattr(generator, "manual_seed"):
+        return generator.get_state()
+    return _plain(generator.get_state(legacy=False))
+
+
+def put_state(generator: Any, state: Any) -> None:
+    if isinstance(generator, random.Random):
+        version, numbers, gauss = state
+        generator.setstate((version, tuple(numbers), gauss))
+    elif hasattr(generator, "bit_generator"):
+        generator.bit_generator.state = _arrays(state)
+    else:
+        generator.set_state(state if hasattr(generator, "manual_seed") else _arrays(state))
+
+
+def _plain(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {key: _plain(each) for key, each in state.items()}
+    return {"array": state.tolist()} if hasattr(state, "tolist") else state
+
+
+def _arrays(state: Any) -> Any:
+    if isinstance(state, dict) and state.keys() == {"array"}:
+        import numpy as np
+
+        return np.array(state["array"], dtype=np.uint64)
+    return {k: _arrays(v) for k, v in state.items()} if isinstance(state, dict) else state
 
 
 def _reseed(generator: Any, seed: int) -> None:

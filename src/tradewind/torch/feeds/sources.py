@@ -27,4 +27,4 @@ def feed_of(data: Any, seed: int, around: Surroundings) -> Feed | None:
             f"data is a {type(data).__name__}, which cannot be iterated again from its beginning",
             hint="give a torch.utils.data.DataLoader",
         )
-    return PlainFeed(data)
+    return PlainFeed(data, seed=seed)

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.frameworks.driven import Driven, Fed, checked
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 from tradewind.torch.frameworks.prepared import on_device, plain
+from tradewind.torch.sessions.again import Again
+from tradewind.torch.sessions.script import Script, Watch
 from tradewind.torch.surroundings import surroundings
 
+_HINT = (
+    "loader.step_number and loader.epoch count, and accelerator.register_for_checkpointing(…) keeps"
+    " objects"
+)
 _KINDS = ("NO", "MULTI_CPU", "MULTI_GPU", "FSDP")
 
 
@@ -95,28 +100,6 @@ class _Kept:
         self._accelerator.step = state["step"]
 
 
-class _Again:
-    """What a loop that begins at epoch 0 again may change between epochs that are over: schedulers
-    are stepped there, and the script's own objects count. It was all read back once already."""
-
-    def __init__(self, parts: Any) -> None:
-        self._parts = parts
-        self._others = {key: deepcopy(each.state_dict()) for key, each in parts.others.items()}
-        self._groups = {
-            key: [
-                {k: deepcopy(v) for k, v in g.items() if k != "params"} for g in each.param_groups
-            ]
-            for key, each in parts.optimizers.items()
-        }
-
-    def put_back(self) -> None:
-        for key, state in self._others.items():
-            self._parts.others[key].load_state_dict(state)
-        for key, groups in self._groups.items():
-            for group, kept in zip(self._parts.optimizers[key].param_groups, groups, strict=True):
-                group.update(kept)
-
-
 class Accelerated(Fed):
     """The training's loader, and the training."""
 
@@ -131,11 +114,22 @@ class Accelerated(Fed):
         self._training = Driven(self, theirs=kept, elastic=True, **parts)
         self._over = self._training.position.epoch
         """Epochs that are over, which a loop that begins at 0 is given nothing for."""
-        self._again = _Again(self._training._parts) if self._over else None
+        self._again = Again(self._training._parts) if self._over else None
         for optimizer in self._training._parts.optimizers.values():
             optimizer.register_step_post_hook(self._optimizer_stepped)
+        self._watch_script([accelerator, loader, *parts.values()])
         self._hook(accelerator)
         atexit.register(self._reminder)
+
+    def _watch_script(self, given: list[Any]) -> None:
+        training = self._training
+        parts = training._parts
+        held = [parts.modules, parts.optimizers, parts.others, parts.each]
+        mine = [self, *given, *(each for table in held for each in table.values())]
+        script = Script({id(each) for each in mine}, parts.modules, self.loader)
+        training.watches(
+            Watch(script, training._voice.warn_once, strict=training._strict, hint=_HINT)
+        )
 
     def _hook(self, accelerator: Any) -> None:
         backward, log, end = accelerator.backward, accelerator.log, accelerator.end_training

@@ -14,6 +14,7 @@ from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
+from tradewind.torch.sessions.script import Watch
 from tradewind.torch.sessions.training import Training
 from tradewind.torch.surroundings import surroundings
 from tradewind.torch.telemetry.tally import now_s
@@ -71,6 +72,25 @@ class Driven(Training):
                 " more: tradewind explain ranks",
             )
 
+    watch: Watch | None = None
+    """Of the script's own variables, where its loop is in the script."""
+
+    def watches(self, watch: Watch) -> None:
+        self.watch = watch
+        if self._back is not None and self._back.world == self._around.world:
+            watch.goes_on(self._back.shared.get("script") or {})
+
+    def _bases(self) -> dict[str, int]:
+        return {"step": self.step_number, "index": self.position.batches}
+
+    def _more(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return ({"script": self.watch.state(self._bases())} if self.watch is not None else {}), {}
+
+    def between(self) -> None:
+        if self.watch is not None and self.watch.due():
+            self.watch.made(self._bases())
+        super().between()
+
     # -- what the framework's side says ------------------------------------------------------------
 
     def stepped(self, values: dict[str, Any]) -> None:
@@ -116,7 +136,10 @@ class Driven(Training):
             self._stepped = False
             self.between()
         self._feed.open(None)
-        self.settle()
+        if self._back is not None:
+            self.settle()
+            if self.watch is not None:
+                self.watch.begins()
         from_s = now_s()
         try:
             batch = self._feed.next(self.position.epoch)
@@ -125,6 +148,8 @@ class Driven(Training):
             self.position.epoch, self.position.batches = self.position.epoch + 1, 0
             raise
         self.tally.waited(from_s, batch)
+        if self._trial is not None:
+            self._trial.gave(self.position.epoch, self.position.batches, batch)
         self.position.batches += 1
         return batch
 

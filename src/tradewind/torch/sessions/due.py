@@ -7,6 +7,9 @@ from tradewind.torch.sessions.gradients import Gradients
 _PATIENCE = 64
 """Steps that a save by time waits for gradients to be used up: without them it is smaller."""
 
+_SHARE = 0.2
+"""Of the time that is left."""
+
 
 class Due:
     def __init__(self) -> None:
@@ -25,3 +28,8 @@ class Due:
         self.by_time = self.by_count = False
         self._postponed = 0
         return True
+
+
+def patience(left_s: float, step_s: float) -> int:
+    """How many steps a training that is asked to end goes on, until its gradients are used up."""
+    return min(_PATIENCE, int(_SHARE * left_s / step_s)) if step_s > 0 else 0

@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.order import mixed
-from tradewind.torch.sessions import buckets, powersgd
+from tradewind.torch.sessions import buckets, named, powersgd
 from tradewind.torch.sessions.state import Parts, bare
 from tradewind.torch.trees import loaded
 
@@ -26,6 +26,8 @@ class Back(Struct):
 
     step: int
     key: str
+    name: str
+    """Of the folder with its files."""
     world: int
     shared: dict[str, Any]
     mine: dict[str, Any] | None
@@ -169,7 +171,7 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
             kept = {name: tensor.to(parts.device) for name, tensor in own.items() if key in name}
             powersgd.restored(power, key, mine["state"]["powersgd"][key], kept)
     parts.arrival.known(state["arrival"])
-    return Back(found.step, found.key, found.world, rest, mine, said)
+    return Back(found.step, found.key, found.name, found.world, rest, mine, said)
 
 
 def _anew(key: str, other: Any, world: int, parts: Parts) -> str:
@@ -226,5 +228,6 @@ def numbers(back: Back, seed: int, rank: int) -> None:
     """The random generators of this rank, as they were; a new rank's follow from the seed."""
     if back.mine is not None:
         seeding.restored(back.mine["state"]["rng"])
+        named.restored(back.mine["state"]["rng"].get("named", {}))
     else:
         seeding.begun(mixed(seed, back.step, rank, _RANK))

@@ -6,26 +6,27 @@ from collections.abc import Callable
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.feeds.feed import Feed
 from tradewind.torch.sessions.state import Parts
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.trees import packed
 
 
 class Saver:
-    """`made_with` is the fingerprint of what it is saved with; `step` the newest that was saved, or
-    is being saved; `epoch` the one that the loop is in, `saved_epoch` the one it was in then."""
+    """`where` says how far the data is, `more` what else there is, each for all ranks and for this
+    one. `made_with` is the fingerprint of what it is saved with; `step` the newest that was saved,
+    or is being saved; `epoch` the one that the loop is in, `saved_epoch` the one it was in then."""
 
     def __init__(
         self,
         checkpoints: Any,
         parts: Parts,
-        feed: Feed | None,
+        where: Callable[[], tuple[dict[str, Any] | None, dict[str, Any]]],
         around: Surroundings,
         made_with: dict[str, Any],
         warn: Callable[[str], None],
+        more: Callable[[], tuple[dict[str, Any], dict[str, Any]]],
     ) -> None:
-        self._checkpoints, self._parts, self._feed = checkpoints, parts, feed
+        self._checkpoints, self._parts, self._where, self._more = checkpoints, parts, where, more
         self._around, self._made_with, self._warn = around, made_with, warn
         self.step = self.epoch = self.saved_epoch = 0
 
@@ -51,16 +52,18 @@ class Saver:
                 " and they cannot be saved"
             )
             return False
-        captured, feed = self._parts.captured(), self._feed
+        captured = self._parts.captured()
+        (feed, my_feed), (more, my_more) = self._where(), self._more()
         shared = {
             **captured.shared,
             "step": step,
             "seed": seed,
             "epoch": self.epoch,
-            "feed": feed.shared() if feed is not None else None,
+            "feed": feed,
             "made_with": self._made_with,
+            **more,
         }
-        mine = {**captured.mine, "feed": feed.mine() if feed is not None else {}}
+        mine = {**captured.mine, "feed": my_feed, **my_more}
         begun: bool = self._checkpoints.save(
             step,
             captured.tensors,

@@ -23,7 +23,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.ranks import Ranks, ranks_of
-from tradewind.torch.sessions import powersgd, stages
+from tradewind.torch.sessions import named, powersgd, stages
 from tradewind.torch.sessions.buckets import Arrival
 from tradewind.torch.sessions.gradients import Gradients
 
@@ -62,7 +62,7 @@ class Parts:
         self._world = world
         self.frozen = frozen
         self.modules: dict[str, Any] = _several(model, "model")
-        self._trained = set(self.modules)
+        self.trained = set(self.modules)
         self.optimizers: dict[str, Any] = {
             name: each
             for name, each in _several(optimizer, "optimizer").items()
@@ -137,7 +137,8 @@ class Parts:
             rest["others"][key] = trees.apart(other.state_dict(), key, found)
             for name, tensor in found.items() if self.ranks.stage == 0 else ():
                 self._put(name, tensor.clone(), tensors, own)
-        mine: dict[str, Any] = {"rng": seeding.captured(), "powersgd": {}}
+        numbers = {**seeding.captured(), "named": named.captured()}
+        mine: dict[str, Any] = {"rng": numbers, "powersgd": {}}
         mine["others"] = rest["others"] if self._world > 1 else {}
         mine["each"] = {}
         for key, other in self.each.items():
@@ -176,7 +177,7 @@ class Parts:
         tensors, besides = {}, {}
         for name, value in bare(self.modules[key]).state_dict(keep_vars=True).items():
             if isinstance(value, torch.Tensor) and name.rpartition(".")[2] != "_extra_state":
-                if frozen or key not in self._trained or not is_frozen(value):
+                if frozen or key not in self.trained or not is_frozen(value):
                     tensors[f"{key}.{clean(name)}"] = value
             else:
                 besides[name] = value

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _RATE_S = 20.0
 _TELL_S = 1.0
 _KEPT = 1000
+_MOST_UNSAVED = 200_000
 _OF_ALL = ("loss", "grad_norm")
 """What telemetry wants to know of every rank."""
 
@@ -59,21 +60,38 @@ class Teller:
         self._written = 0
         self._telling = threading.Lock()
         self._kept: deque[Row] = deque()
+        self._unsaved: deque[tuple[int, bytes]] = deque(maxlen=_MOST_UNSAVED)
+        """Lines that no checkpoint has beside it yet."""
         if sent is not None:
             _end_line(sent)
 
-    def resumed(self, step: int) -> None:
-        """Steps after it are made again: what was told of them goes."""
+    def resumed(self, step: int, beside: bytes = b"") -> None:
+        """Steps after it are made again: what was told of them goes. `beside` are the lines that
+        the checkpoint has with it: on another machine they may be in no file yet."""
         self.step = self.saved = self._written = step
-        if self._metrics is None or not self._metrics.exists():
+        if self._metrics is None:
             return
-        kept = []
         with suppress(OSError):  # checkpoints are what matters, and they say so themselves
-            for line in self._metrics.read_bytes().splitlines():
-                with suppress(ValueError, KeyError, TypeError):
-                    if _steps.decode(line).step <= step:
-                        kept.append(line + b"\n")
-            _replace(self._metrics, b"".join(kept))
+            there = self._metrics.read_bytes() if self._metrics.exists() else b""
+            kept = _until(there, step)
+            last = kept[-1][0] if kept else -1.0
+            missing = [row for row in _until(beside, step) if row[0] > last]
+            if there or missing:
+                self._metrics.parent.mkdir(parents=True, exist_ok=True)
+                _replace(self._metrics, b"".join(line for _, line in [*kept, *missing]))
+            if missing and self._sent is not None:
+                with self._sent.open("ab") as stream:
+                    stream.writelines(line for _, line in missing)
+
+    def durable(self, step: int) -> bytes:
+        """Before the checkpoint of that step comes to exist, by the thread that saves it: what was
+        told until then is on the disk, and goes with it."""
+        with self._telling:
+            self._write_metrics(sync=True)
+            found = []
+            while self._unsaved and self._unsaved[0][0] <= step:
+                found.append(self._unsaved.popleft()[1])
+        return b"".join(found)
 
     def made(self, step: int, values: dict[str, Any]) -> None:
         self.step = step
@@ -122,7 +140,7 @@ class Teller:
                 _replace(self._progress, json.encode(told))
                 self._told = (self.step, self.saved)
 
-    def _write_metrics(self) -> None:
+    def _write_metrics(self, *, sync: bool = False) -> None:
         rows = _all_read([self._waiting.popleft() for _ in range(len(self._waiting))])
         if self._metrics is None:
             return
@@ -138,6 +156,10 @@ class Teller:
             with suppress(OSError):
                 self._metrics.parent.mkdir(parents=True, exist_ok=True)
                 _append(self._metrics, rows)
+            self._unsaved.extend((int(row["step"]), _encoder.encode(row) + b"\n") for row in rows)
+        if sync:
+            with suppress(OSError), self._metrics.open("rb") as stream:
+                os.fsync(stream.fileno())
         kept = [self._kept.popleft() for _ in range(len(self._kept))]
         if (rows or kept) and self._sent is not None:
             at_s = round(clock.now().timestamp(), 3)
@@ -156,6 +178,16 @@ def _end_line(path: Path) -> None:
         if stream.seek(0, os.SEEK_END):
             stream.seek(-1, os.SEEK_END)
             stream.write(b"" if stream.read(1) == b"\n" else b"\n")
+
+
+def _until(data: bytes, step: float) -> list[tuple[float, bytes]]:
+    """Lines of steps up to that, with their step."""
+    found = []
+    for line in data.splitlines():
+        with suppress(ValueError, KeyError, TypeError):
+            if (of := _steps.decode(line).step) <= step:
+                found.append((of, line + b"\n"))
+    return found
 
 
 class _Step(Struct):

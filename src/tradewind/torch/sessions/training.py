@@ -20,11 +20,12 @@ from tradewind import clock
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.feeds.workers import shield_all
-from tradewind.torch.sessions import fingerprint, restoring
+from tradewind.torch.sessions import fingerprint, restoring, trial, unheld
 from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
 from tradewind.torch.sessions.claims import Claim
-from tradewind.torch.sessions.due import Due
+from tradewind.torch.sessions.due import Due, patience
 from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
+from tradewind.torch.sessions.pace import Pace
 from tradewind.torch.sessions.saving import Saver
 from tradewind.torch.sessions.state import Parts
 from tradewind.torch.sessions.telling import Background, Teller
@@ -44,6 +45,9 @@ _WARM = 2  # steps after which optimizers have their state
 
 class Training:
     """`Session` says what the options are."""
+
+    _takes = False
+    """Whether schedulers and the like that were not given are taken: frameworks have their own."""
 
     def __init__(
         self,
@@ -73,13 +77,19 @@ class Training:
         _check(grace_s=grace_s, upload_rate=upload_rate)
         self._around = around = surroundings()
         self._voice = Voice(around.rank)
+        self._strict = strict
+        others = {
+            "scheduler": scheduler,
+            "scaler": scaler,
+            "ema": ema,
+            "extra": {**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
+        }
+        if self._takes:
+            others = unheld.taken(model, optimizer, others, self._voice.say)
         self._parts = Parts(
             model=model,
             optimizer=optimizer,
-            scheduler=scheduler,
-            scaler=scaler,
-            ema=ema,
-            extra={**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
+            **others,
             frozen=frozen,
             rank=around.rank,
             world=around.world,
@@ -90,6 +100,10 @@ class Training:
         sees = structs.replace(around, rank=ranks.data_rank, world=ranks.data_world)
         self._feed = feed_of(data, self._seed, sees)
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
+        asked = trial.plan()
+        self._trial = trial.Trial(asked, around.rank) if asked is not None else None
+        if asked is not None:
+            self._folder, every_s, every_steps = Path(asked.folder), None, None
         self._every_steps = every_steps
         self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
         self._checkpoints, in_run = self._kept(keep, upload_rate)
@@ -100,19 +114,29 @@ class Training:
             self._folder / "metrics.jsonl" if first else None,
             around.metrics if first else None,
         )
+        if first:
+            self._checkpoints.with_each(self._teller.durable)
         self._due = Due()
+        self._pace = Pace()
         self.step_number = 0
         """Steps that were made, by all legs together."""
         self.resumed = False
         """Whether it goes on from a checkpoint."""
         self._back: restoring.Back | None = None
         self._stopping = self._closed = False
+        self._patience = 0
         self._reached: tuple[int, int] | None = None
         self._since = 0
         facts = self._feed.facts() if self._feed is not None else {}
         made_with = fingerprint.fingerprint(config, {**facts, **self._parts.facts()})
         self._saver = Saver(
-            self._checkpoints, self._parts, self._feed, around, made_with, self._voice.warn
+            self._checkpoints,
+            self._parts,
+            self._where,
+            around,
+            made_with,
+            self._voice.warn,
+            self._more,
         )
         # The legs of a run are kept apart by their supervisors.
         self._claim = Claim(self._folder) if first and not in_run else None
@@ -122,6 +146,19 @@ class Training:
         self._watch(grace_s)
         if self.resumed:
             self._saver.prepare()
+        self._after([model, optimizer, data, *others.values()])
+
+    def _after(self, given: list[Any]) -> None:
+        """It is made."""
+
+    def _where(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+        """How far the data is: what all ranks know, and what this one does."""
+        feed = self._feed
+        return (feed.shared(), feed.mine()) if feed is not None else (None, {})
+
+    def _more(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What else a checkpoint has: for all ranks, and for this one."""
+        return {}, {}
 
     def _kept(self, keep: int | None, upload_rate: float | None) -> tuple[Any, bool]:
         """Where checkpoints are, and whether that is a run's store."""
@@ -186,21 +223,25 @@ class Training:
             self._voice.warn_once(f"since the checkpoint of step {back.step}: {words}")
         self._back = back
         restoring.numbers(back, self._seed, self._around.rank)
-        self._teller.resumed(back.step)
+        beside = self._checkpoints.beside(back.name) if self._around.rank == 0 else b""
+        self._teller.resumed(back.step, beside)
         ranks = "" if back.world == self._around.world else f", then of {back.world} ranks"
         self._voice.say(f"goes on from step {back.step} ({back.key}{ranks})")
 
     def _watch(self, grace_s: float) -> None:
         for optimizer in self._parts.optimizers.values():
             optimizer.register_step_pre_hook(self._gate)
-            optimizer.register_step_post_hook(
-                lambda optimizer, *_: self._parts.gradients.used(optimizer)
-            )
+            optimizer.register_step_post_hook(self._optimizer_stepped)
         self._notice = Notice(self._around.save, grace_s=grace_s, say=self._voice.say)
         self._notice.install()
         shield_all()
         self._background = Background(self._notice.look, self._cadence.read, self._teller.tell)
         atexit.register(self.close)
+
+    def _optimizer_stepped(self, optimizer: Any, *_: Any) -> None:
+        self._parts.gradients.used(optimizer)
+        if words := self._pace.optimizer_stepped():
+            self._voice.warn_once(words)
 
     def _gate(self, *_: Any) -> None:
         if self._checkpoints.saving():
@@ -239,8 +280,17 @@ class Training:
 
     def between(self) -> None:
         """What the ranks have agreed on, now that the step is over on this one."""
+        if self._trial is None:
+            self._between()
+        else:
+            self._tried(self._trial)
+
+    def _between(self) -> None:
         if self._stopping:
-            self._leave()
+            if self._patience == 0 or not self._parts.gradients.any():
+                self._leave()
+            self._patience -= 1
+            return
         if self._due.now(self._parts.gradients):
             from_s = clock.stopwatch()
             if self._saver.save(self.step_number, self._seed):
@@ -248,6 +298,18 @@ class Training:
             else:
                 self._cadence.refused()
             self.tally.saved(from_s)
+
+    def _tried(self, on_trial: trial.Trial) -> None:
+        self._teller.tell(now=True)
+        newest = self._teller.rows[-1] if self._teller.rows else {}
+        told = newest if newest.get("step") == self.step_number else {}
+        on_trial.made(self.step_number, self._parts, told)
+        self._due.by_time |= on_trial.saves(self.step_number)
+        self._between()
+        if self._saver.step == self.step_number:
+            self._checkpoints.finish(_LAST_S)
+            on_trial.saved(self.step_number)
+        on_trial.ends(self.step_number)
 
     def _look(self) -> None:
         now_s = clock.monotonic()
@@ -257,9 +319,12 @@ class Training:
         heard = self._agreement.look(Wish(due, notice.asked, notice.left_s(), step_s))
         if heard is not None:
             self._due.by_time |= heard.save
-            if heard.stop:
+            if heard.stop and not self._stopping:
                 notice.told(heard.left_s)
                 self._stopping = True
+                # Gradients that are used up before it ends need no rhythm to be gone on with. The
+                # same on all ranks: what it follows from is.
+                self._patience = patience(heard.left_s, heard.step_s)
         self._poll()
         if self._telemetry is not None:
             self._telemetry.look(now_s)

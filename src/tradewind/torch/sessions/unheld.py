@@ -1,0 +1,376 @@
+"""What takes part in the training and was not given to the session: it would be lost, unsaid.
+
+Schedulers, gradient scalers and averaged copies that exist when the session is made are taken, as
+if they had been given. What is made later, or trains beside it (another optimizer, a copy of the
+model, a second loader), is an error in the first steps, before it costs anything. Frameworks know
+their parts, and are not looked at.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from weakref import WeakSet, ref
+
+from tradewind.errors import InvalidValue
+from tradewind.torch.sessions.script import digest_of
+from tradewind.torch.sessions.state import Parts, bare
+
+_LOOKS = 3
+"""Steps after which copies that change have shown it."""
+_TENSORS = 64
+
+# -- schedulers, scalers, averages: taken ----------------------------------------------------------
+
+
+def _alive(kinds: tuple[type, ...]) -> list[Any]:
+    """Objects of these kinds that the process has."""
+    return [each for each in gc.get_objects() if issubclass(type(each), kinds)]
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return list(given.values())
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def _of_optimizers(optimizers: list[Any], given: list[Any]) -> list[Any]:
+    """Schedulers of these that were not given, nor are part of another."""
+    from torch.optim.lr_scheduler import LRScheduler
+
+    if not any("initial_lr" in group for each in optimizers for group in each.param_groups):
+        plateau = any(hasattr(each.step, "_wrapped_by_lr_sched") for each in optimizers)
+        if not plateau and given:
+            return []
+    found = [
+        each
+        for each in _alive((LRScheduler,))
+        if any(getattr(each, "optimizer", None) is optimizer for optimizer in optimizers)
+    ]
+    inner = {id(part) for each in found for part in getattr(each, "_schedulers", ())}
+    known = {id(each) for each in given} | {
+        id(value) for each in given for value in getattr(each, "__dict__", {}).values()
+    }
+    known |= {id(part) for each in given for part in getattr(each, "_schedulers", ())}
+    return [each for each in found if id(each) not in inner | known]
+
+
+def _scalers(given: list[Any]) -> list[Any]:
+    from torch.amp import GradScaler
+
+    known = {id(each) for each in given}
+    return [each for each in _alive((GradScaler,)) if each.is_enabled() and id(each) not in known]
+
+
+def _averages(parts: list[Any], modules: list[Any]) -> list[Any]:
+    """PyTorch's own, of one of these models."""
+    from torch.optim.swa_utils import AveragedModel
+
+    known = {id(each) for each in parts}
+    names = [set(bare(module).state_dict()) for module in modules]
+    return [
+        each
+        for each in _alive((AveragedModel,))
+        if id(each) not in known and set(bare(each.module).state_dict()) in names
+    ]
+
+
+def taken(
+    model: Any, optimizer: Any, given: dict[str, Any], say: Callable[[str], None]
+) -> dict[str, Any]:
+    """What goes to `scheduler`, `scaler` and `ema`: what was given, and else what was found. A
+    kind that was given in part is taken as the script says; what is missing is noticed later."""
+    optimizers, modules = _listed(optimizer), _listed(model)
+    extra = _listed(given.get("extra"))
+    found: dict[str, Callable[[], list[Any]]] = {
+        "scheduler": lambda: _of_optimizers(optimizers, extra),
+        "scaler": lambda: _scalers(extra),
+        "ema": lambda: _averages(extra + modules, modules),
+    }
+    made = dict(given)
+    for name, search in found.items():
+        if given.get(name) is not None:
+            continue
+        if not (there := search()):
+            continue
+        if len(there) > 1:  # what nobody uses any more may only wait to be collected
+            gc.collect()
+            del there
+            there = search()
+        if len(there) > 1 and len(optimizers) == 1:
+            kinds = ", ".join(type(each).__name__ for each in there)
+            raise InvalidValue(
+                f"there are {len(there)} that could be the session's {name}: {kinds}",
+                hint=f"say which: {name}=…; all of them: a list",
+            )
+        made[name] = there[0] if len(there) == 1 else there
+        for each in there:
+            say(f"keeps the {type(each).__name__} too ({name}=…)")
+    return made
+
+
+# -- what trains beside the session: refused -------------------------------------------------------
+
+_sessions: WeakSet[Unheld] = WeakSet()
+
+
+@cache
+def _watch_optimizers() -> None:
+    """Every optimizer's steps, from now on."""
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    def stepped(optimizer: Any, *_: Any) -> None:
+        for each in list(_sessions):
+            each.stepped(optimizer)
+
+    register_optimizer_step_post_hook(stepped)
+
+
+@cache
+def _watch_loaders() -> None:
+    """Every loader's batches, from now on."""
+    from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+    theirs = _BaseDataLoaderIter.__next__
+
+    def __next__(self: Any) -> Any:  # noqa: N807
+        if _sessions and not _reading[0]:
+            for each in list(_sessions):
+                each.reads(self)
+        return theirs(self)
+
+    _BaseDataLoaderIter.__next__ = __next__
+
+
+_reading = [0]
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """A session reads its own data."""
+    _reading[0] += 1
+    try:
+        yield
+    finally:
+        _reading[0] -= 1
+
+
+class Unheld:
+    """Of one session. `step` says how many steps it has made."""
+
+    def __init__(self, parts: Parts, step: Callable[[], int], warn: Callable[[str], None]) -> None:
+        self._parts, self._step, self._warn = parts, step, warn
+        self._optimizers: dict[int, tuple[Any, int]] = {}
+        self._loaders: dict[int, tuple[Any, int]] = {}
+        self._trouble: InvalidValue | None = None
+        self._looks = 0
+        self._copies: list[tuple[Any, str]] = []
+        self._dtypes = {name: tensor.dtype for name, tensor in self._tensors()}
+        self._passing = self._digest_of_passing()
+        self._frozen = self._digest_of_frozen()
+        self.begun = False
+        """The loop has."""
+        _watch_optimizers()
+        _watch_loaders()
+        _sessions.add(self)
+
+    def close(self) -> None:
+        _sessions.discard(self)
+
+    # -- what others tell --------------------------------------------------------------------------
+
+    def stepped(self, optimizer: Any) -> None:
+        if any(optimizer is each for each in self._parts.optimizers.values()):
+            if not self.begun and _has_gradients(optimizer):
+                raise InvalidValue(
+                    "the optimizer makes a step between tw.session(…) and its loop: when the"
+                    " training goes on, it would be made again",
+                    hint="make such steps before the session, or in its loop",
+                )
+            return
+        if self._trouble is not None or any(each._holds(optimizer) for each in _sessions):
+            return
+        mine = any(p in self._parts.names for g in optimizer.param_groups for p in g["params"])
+        _, first = self._optimizers.setdefault(id(optimizer), (optimizer, self._step()))
+        if mine or first != self._step():  # one for each step is an inner loop's, an attack's
+            kind = type(optimizer).__name__
+            inside = next(
+                (
+                    f"{type(each).__name__}.{name}"
+                    for each in self._parts.optimizers.values()
+                    for name, value in vars(each).items()
+                    if value is optimizer
+                ),
+                None,
+            )
+            whose = f" ({inside})" if inside else ""
+            self._trouble = InvalidValue(
+                f"{kind}{whose} makes steps, and the session does not hold it: its state would be"
+                " lost",
+                hint="give all of them: optimizer={'outer': optimizer, 'base':"
+                " optimizer.base_optimizer}"
+                if inside
+                else "give it too: optimizer=[…]",
+            )
+
+    def _holds(self, optimizer: Any) -> bool:
+        return any(optimizer is each for each in self._parts.optimizers.values())
+
+    def reads(self, iterator: Any) -> None:
+        """A loader that gives batches in one step and in another takes part in the training; an
+        evaluation is read between two steps."""
+        if self._trouble is not None or not self.begun:
+            return
+        step = self._step()
+        known = self._loaders.get(id(iterator))
+        if known is None or known[0]() is not iterator:
+            self._loaders[id(iterator)] = (ref(iterator), step)
+        elif known[1] != step:
+            what = type(getattr(iterator, "_dataset", None)).__name__
+            self._trouble = InvalidValue(
+                f"a DataLoader that the session does not hold (of a {what}) is read in one step"
+                " after the other: a resumed training would begin it anew",
+                hint="data=loader and session.batches(), for a second one `other ="
+                " session.stream(loader)` and next(other)",
+            )
+
+    # -- after a step ------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """After each of the first steps, and before saves."""
+        self.begun = True
+        if self._trouble is not None:
+            raise self._trouble
+        if self._looks == 0:
+            self._check_dtypes()
+            self._check_made_later()
+            self._copies = [(ref(each), digest_of(_some(each))) for each in self._strangers()]
+        else:
+            self._check_changes()
+        self._looks += 1
+
+    def due(self) -> bool:
+        return self._looks < _LOOKS or self._trouble is not None
+
+    def _check_dtypes(self) -> None:
+        for name, tensor in self._tensors():
+            if tensor.dtype != (before := self._dtypes.get(name, tensor.dtype)):
+                raise InvalidValue(
+                    f"{name} was {before} when the session was made and is {tensor.dtype}: a"
+                    " resumed training would lose what lies between",
+                    hint="convert the model before the session is made",
+                )
+
+    def _check_made_later(self) -> None:
+        parts = self._parts
+        others = [*parts.others.values(), *parts.each.values()]
+        inner = [value for each in others for value in getattr(each, "__dict__", {}).values()]
+        optimizers = list(parts.optimizers.values())
+        for each in _of_optimizers(optimizers, others + [v for v in inner if _is_plain(v)]):
+            raise _later(each, "scheduler")
+        for each in _scalers(others):
+            raise _later(each, "scaler")
+        modules = list(parts.modules.values())
+        for each in _averages(modules, modules):
+            raise _later(each, "ema")
+
+    def _check_changes(self) -> None:
+        if self._looks < _LOOKS and self._digest_of_frozen() != self._frozen:
+            raise InvalidValue(
+                "parameters that need no gradient change in training, and frozen=False leaves them"
+                " out of checkpoints",
+                hint="leave frozen=False out, or give that model as ema=… or extra={…}",
+            )
+        if (now := self._digest_of_passing()) != self._passing:
+            changed = sorted(name for name, word in now.items() if self._passing.get(name) != word)
+            self._passing = now
+            if changed:
+                self._warn(
+                    f"{', '.join(changed[:3])}: buffers that are not persistent change in training,"
+                    " and are in no checkpoint; register_buffer(…, persistent=True) keeps them"
+                )
+        for there, word in self._copies:
+            module = there()
+            if module is not None and digest_of(_some(module)) != word:
+                self._copies = []
+                raise InvalidValue(
+                    f"a {type(module).__name__} changes in training, and the session does not hold"
+                    " it: after a resume it would begin anew",
+                    hint="give it: model=[model, other], ema=average or extra={'name': module}",
+                )
+
+    # -- what it looks at --------------------------------------------------------------------------
+
+    def _tensors(self) -> Iterator[tuple[str, Any]]:
+        for key in self._parts.modules:
+            yield from self._parts.held(key, frozen=True)[0].items()
+
+    def _digest_of_passing(self) -> dict[str, str]:
+        """Buffers that are not persistent."""
+        found: dict[str, str] = {}
+        for key, module in self._parts.modules.items():
+            for name, each in bare(module).named_modules():
+                for buffer in getattr(each, "_non_persistent_buffers_set", ()):
+                    tensor = each._buffers.get(buffer)
+                    if tensor is not None and len(found) < _TENSORS:
+                        found[".".join(filter(None, (key, name, buffer)))] = digest_of([tensor])
+        return found
+
+    def _digest_of_frozen(self) -> str:
+        if self._parts.frozen:
+            return ""
+        models = [bare(self._parts.modules[key]) for key in self._parts.trained]
+        frozen = [p for model in models for p in model.parameters() if not p.requires_grad]
+        return digest_of(frozen[:_TENSORS])
+
+    def _strangers(self) -> list[Any]:
+        """Models that the session does not hold, and that are not part of another."""
+        import torch
+
+        mine = {id(p) for p in self._parts.names}
+        known: set[int] = set()
+        for each in self._parts.modules.values():
+            known |= {id(inner) for inner in each.modules()}
+            known |= {id(inner) for inner in bare(each).modules()}
+        for session in _sessions:
+            for each in session._parts.modules.values():
+                known |= {id(inner) for inner in each.modules()}
+        alive = [each for each in _alive((torch.nn.Module,)) if id(each) not in known]
+        inner = {id(part) for each in alive for part in _children(each)}
+        return [
+            each
+            for each in alive
+            if id(each) not in inner
+            and "_parameters" in vars(each)
+            and any(id(tensor) not in mine for tensor in _some(each))
+        ]
+
+
+def _children(module: Any) -> list[Any]:
+    return [each for each in vars(module).get("_modules", {}).values() if each is not None]
+
+
+def _some(module: Any) -> list[Any]:
+    tensors = [*module.parameters(), *module.buffers()]
+    return tensors if len(tensors) <= _TENSORS else tensors[: _TENSORS // 2] + tensors[-32:]
+
+
+def _has_gradients(optimizer: Any) -> bool:
+    return any(p.grad is not None for g in optimizer.param_groups for p in g["params"])
+
+
+def _is_plain(value: Any) -> bool:
+    return hasattr(value, "state_dict")
+
+
+def _later(each: Any, name: str) -> InvalidValue:
+    kind = type(each).__name__
+    return InvalidValue(
+        f"there is a {kind} that the session does not hold: it would begin anew after a resume",
+        hint=f"make it before the session, and give it: {name}=…",
+    )

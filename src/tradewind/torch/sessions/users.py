@@ -1,0 +1,43 @@
+"""Which code is the user's own: neither installed, nor Python's, nor ours."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+_OURS = str(Path(__file__).resolve().parents[2])
+
+
+@cache
+def _apart() -> tuple[str, ...]:
+    keys = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({str(Path(sysconfig.get_path(key)).resolve()) for key in keys} | {_OURS})
+
+
+@cache
+def is_users(file: str) -> bool:
+    """Also what was typed, which has no file."""
+    if file.startswith("<"):
+        return not file.startswith("<frozen") and "torch" not in file
+    path = str(Path(file).resolve())
+    return "site-packages" not in path and not path.startswith(_apart())
+
+
+def modules() -> list[ModuleType]:
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name == "__main__" or (isinstance(file, str) and is_users(file)):
+            found.append(module)
+    return found
+
+
+@cache
+def is_users_class(kind: type) -> bool:
+    if kind.__module__ == "__main__":
+        return True
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return isinstance(file, str) and is_users(file)

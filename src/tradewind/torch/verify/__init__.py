@@ -1,0 +1,1 @@
+"""Whether a script resumes to the bit: tried, by killing it."""

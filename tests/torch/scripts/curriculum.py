@@ -1,0 +1,41 @@
+"""A curriculum: the loop makes the data harder as it goes."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+import tradewind.torch as tw
+from tests.torch.scripts.small import BATCH, SAMPLES, features, loss_of, net
+
+
+class Harder(Dataset[Any]):
+    def __init__(self) -> None:
+        self.x, self.y = features()
+        self.level = 0.0
+
+    def __len__(self) -> int:
+        return SAMPLES
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.x[index] + self.level * torch.randn(6), self.y[index]
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    model, data = net(), Harder()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = DataLoader(data, batch_size=BATCH, shuffle=True)
+    session = tw.session(model=model, optimizer=optimizer, data=loader)
+    if sys.argv[1] == "kept":
+        data.level = 0.01 * session.step_number
+    for x, y in session.batches(max_steps=40):
+        loss = loss_of(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        session.step(loss=loss)
+        data.level = 0.01 * session.step_number

@@ -1,0 +1,189 @@
+"""Other people's scripts: killed and resumed, each comes to the same bits, or says why it does not.
+
+The scripts are in tests/torch/scripts. What `tradewind verify` does is done to each: run
+undisturbed, saved, killed, resumed, asked to end, resumed; and compared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.torch.lives import Nursery
+from tradewind.torch.verify import compare, lives
+
+pytestmark = pytest.mark.slow
+STEPS = 16
+EXACT = [
+    "epochs_kept",
+    "accumulate enumerate",
+    "accumulate session",
+    "accumulate number",
+    "accumulate one",
+    "completed_steps kept",
+    "scaled early",
+    "wrapped class",
+    "prefetched class",
+    "prefetched inline",
+    "sharpness both",
+    "generators 0",
+    "generators 2",
+    "two_loaders stream",
+    "split seeded",
+    "teacher given",
+    "teacher extra",
+    "adversarial",
+    "gpt_memmap steps",
+    "gpt_memmap number",
+    "replay kept",
+    "curriculum kept",
+]
+REFUSED = {
+    "scaled late": "that the session does not hold",
+    "wrapped threads": "gives other batches than before",
+    "prefetched late": "something is stepped after session.step()",
+    "sharpness alone": "AdamW (SAM.base_optimizer) makes steps",
+    "two_loaders iter": "a DataLoader that the session does not hold",
+    "two_loaders forgotten": "a DataLoader that the session does not hold",
+    "teacher lost": "a Sequential changes in training, and the session does not hold it",
+    "teacher frozen": "parameters that need no gradient change in training",
+    "out_of_order double": "was torch.float32 when the session was made and is torch.float64",
+    "out_of_order warm": "between tw.session(…) and its loop",
+}
+WARNED = {
+    "accumulate last": "i would be 8 and is 0",
+    "completed_steps lost": "completed_steps was 5 and is 0",
+    "split random": "the samples, or their order",
+    "teacher shadow": "average.shadow",
+    "out_of_order attributes": "buffers that are not persistent change in training",
+    "gpt_memmap own": "iter_num would be",
+    "replay lost": "len(buffer) was 15 and is 0",
+    "curriculum lost": "level was",
+}
+
+
+class Tried:
+    """What `tradewind verify` would say of a script."""
+
+    def __init__(self, nursery: Nursery, script: str, folder: Path) -> None:
+        name, *self._arguments = script.split(maxsplit=1)
+        self._module, self._nursery = f"tests.torch.scripts.{name}", nursery
+        self._folder = folder
+        self.whole = lives.whole(self._start, folder, STEPS, say=print)
+        self.broken = []
+        if self.whole.code == 0 and not self.whole.refused:
+            self.broken = lives.broken(self._start, folder, self.whole.steps, say=print)
+        self.all = [self.whole, *self.broken]
+
+    def _start(self, env: Mapping[str, str], log: Path) -> int:
+        pid = self._nursery.ask(
+            log=str(log),
+            folder=str(self._folder),
+            module=self._module,
+            arguments=self._arguments,
+            env={"OMP_NUM_THREADS": "1", **env},
+        )
+        return self._nursery.ask(wait=pid)
+
+    def differences(self) -> list[str]:
+        found = compare.compare(self.whole.rows, compare.rows_of(self.broken))
+        return [
+            f"{each.what} {each.first} {each.words}" for each in found if each.first is not None
+        ]
+
+    def warnings(self) -> list[str]:
+        return [words for life in self.all for words in life.warnings]
+
+    def refusal(self) -> str:
+        return next((life.refused for life in self.all if life.refused), "")
+
+    def log(self) -> str:
+        return "\n".join(f"-- {life.name} ({life.code})\n{life.said}" for life in self.all)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    folder = Path(__file__).parent / "scripts"
+    scripts = [f"tests.torch.scripts.{path.stem}" for path in folder.glob("[a-z]*.py")]
+    made = Nursery(*scripts, "tradewind.torch.sessions.session")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("script", EXACT)
+def test_exact(nursery: Nursery, script: str, tmp_path: Path) -> None:
+    tried = Tried(nursery, script, tmp_path)
+    assert [life.name for life in tried.all] == ["whole", "killed", "asked", "resumed"], tried.log()
+    assert tried.all[-1].code == 0, tried.log()
+    assert tried.whole.steps == STEPS
+    assert not tried.differences(), [*tried.differences(), tried.log()]
+
+
+@pytest.mark.parametrize("script", REFUSED)
+def test_refused(nursery: Nursery, script: str, tmp_path: Path) -> None:
+    tried = Tried(nursery, script, tmp_path)
+    assert REFUSED[script] in tried.refusal(), tried.log()
+
+
+@pytest.mark.parametrize("script", WARNED)
+def test_warned(nursery: Nursery, script: str, tmp_path: Path) -> None:
+    tried = Tried(nursery, script, tmp_path)
+    assert tried.differences(), tried.log()
+    assert any(WARNED[script] in words for words in tried.warnings()), tried.log()
+
+
+def test_a_script_that_is_exact_is_not_bothered(nursery: Nursery, tmp_path: Path) -> None:
+    """Warnings are for what goes wrong."""
+    for number, script in enumerate(("epochs_kept", "accumulate session", "gpt_memmap steps")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert Tried(nursery, script, folder).warnings() == []
+
+
+COMBINED = st.fixed_dictionaries(
+    {
+        "samples": st.sampled_from([20, 24, 30]),
+        "workers": st.sampled_from([0, 0, 0, 1]),
+        "drop_last": st.booleans(),
+        "noise": st.sampled_from(["none", "torch", "own", "module"]),
+        "mix": st.sampled_from(["none", "python", "module"]),
+        "wrapped": st.booleans(),
+        "scheduler": st.sampled_from(["given", "found"]),
+        "stepped": st.sampled_from(["batch", "epoch"]),
+        "teacher": st.sampled_from(["none", "given", "lost"]),
+        "accumulate": st.sampled_from([1, 2, 3]),
+        "counter": st.sampled_from(["index", "count", "step"]),
+        "enumerate": st.sampled_from(["session", "python"]),
+        "loop": st.sampled_from(["range", "epochs"]),
+    }
+)
+
+
+@given(drawn=COMBINED)
+@settings(
+    max_examples=6,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+def test_any_combination(
+    nursery: Nursery, tmp_path_factory: pytest.TempPathFactory, drawn: dict[str, Any]
+) -> None:
+    """The same to the bit, or somebody is told."""
+    script = f"combined {json.dumps(drawn, separators=(',', ':'))}"
+    tried = Tried(nursery, script, tmp_path_factory.mktemp("combined"))
+    if drawn["teacher"] == "lost":
+        assert "the session does not hold it" in tried.refusal(), tried.log()
+        return
+    assert not tried.refusal(), tried.log()
+    assert tried.broken[-1].name == "resumed", tried.log()
+    if tried.differences():
+        assert tried.warnings(), [*tried.differences(), tried.log()]
+        assert drawn["counter"] != "step", tried.log()
+        assert drawn["accumulate"] > 1, tried.log()
