@@ -43,6 +43,7 @@ EXACT = [
     "gpt_memmap number",
     "replay kept",
     "curriculum kept",
+    "accelerated number",
 ]
 REFUSED = {
     "scaled late": "that the session does not hold",
@@ -65,6 +66,7 @@ WARNED = {
     "gpt_memmap own": "iter_num would be",
     "replay lost": "len(buffer) was 15 and is 0",
     "curriculum lost": "level was",
+    "accelerated own": "completed_steps was 5 and is 0",
 }
 
 
