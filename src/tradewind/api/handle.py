@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -219,6 +220,11 @@ def run(
         wish = wishes.traced(trace, spec)
     if folder is None:
         folder = Path(what).absolute().parent if isinstance(what, str | Path) else Path.cwd()
+    kept_back = submit.not_sent(Path(folder), spec.job.get("include"))
+    if kept_back is not None:
+        warnings.warn(
+            f"not sent, because git ignores them: {kept_back[0]}; {kept_back[1]}", stacklevel=2
+        )
     started = Run(submit.submit(opened, spec, Path(folder), wish), opened)
     if detach:
         started.detach()

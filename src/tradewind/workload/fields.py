@@ -329,6 +329,13 @@ RUN = Section(
             "[SAMPLE_KEY]",
         ),
         Field(
+            "include",
+            kinds.list_of(kinds.TEXT),
+            "files that are sent with the job though an ignore file names them; globs from the "
+            "job's folder",
+            "[data/*.bin]",
+        ),
+        Field(
             "max_duration",
             kinds.DURATION,
             "how long its machines may be up, one after another; then it saves and stops",
