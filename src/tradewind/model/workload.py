@@ -439,6 +439,8 @@ class Job:
     """Variables whose values are elsewhere, each with where (model/secrets.py)."""
     not_secret: tuple[str, ...] | None = None
     """Of `env`, `command` and `setup`, what looks like a secret and is none."""
+    outputs: tuple[str, ...] | None = None
+    """Files that the job writes into its folder and that are brought into the run's store."""
     include: tuple[str, ...] | None = None
     """Files of its folder that are sent though an ignore file names them (model/globs.py)."""
 
@@ -454,8 +456,9 @@ class Job:
         yield from checks.whole(values, "max_duration_s", field="max_duration")
         yield from checks.whole(values, "idle_s", field="idle")
         yield from checks.choice(values, "on_idle", ON_IDLE)
-        yield from checks.listed(values, "not_secret", "include")
+        yield from checks.listed(values, "not_secret", "include", "outputs")
         yield from _patterns(values, "include")
+        yield from _patterns(values, "outputs")
         env, secrets = values.get("env") or {}, values.get("secrets") or {}
         for table, names in (("env", env), ("secrets", secrets)):
             for name in names:

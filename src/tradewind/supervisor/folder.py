@@ -5,7 +5,7 @@ state.json     what a new supervisor must know      bundle.tar.gz  as it was fet
 up.json        since when the machine is up         work/          the bundle, unpacked
 lock           held by the supervisor that lives    setup.done     the setup has been done here
 progress.json  written by the job                   save           there when the job is to save
-metrics.jsonl  appended to by the job
+metrics.jsonl  appended to by the job               outputs.back   outputs of earlier legs are here
 telemetry/     written by each rank of the job      cadence.json   how often the job is to save
 used/          what each process asked of the store (store/meter.py)
 
@@ -96,6 +96,7 @@ class MachineFolder:
         self.telemetry = self.path / "telemetry"
         self.used = self.path / "used"
         self.setup_done = self.path / "setup.done"
+        self.outputs_back = self.path / "outputs.back"
         self._lock: int | None = None
 
     def lock(self) -> None:
