@@ -278,6 +278,7 @@ class Work:
         if self._boot.nodes == 1:
             resume = self._patiently(lambda: self._newest(resume), cancelled)
         env["TRADEWIND_RESUME"] = resume
+        env = self._caches() | env
         if self._boot.nodes > 1 or meeting.is_torchrun(command):
             address = self._meet(cancelled)
             env |= {"MASTER_ADDR": address.host, "MASTER_PORT": str(address.port)}
@@ -420,8 +421,11 @@ class Work:
         own = _table(spec.job, "env")
         # `python` is the one that has Tradewind, as where the run was submitted.
         folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        inherited = environment.inherited(os.environ, (boot.store_url, spec.data))
+        for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+            inherited.pop(name, None)  # see _caches
         return {
-            **environment.inherited(os.environ, (boot.store_url, spec.data)),
+            **inherited,
             "PATH": os.pathsep.join(folders),
             "PYTHONUNBUFFERED": "1",
             **own,
@@ -439,6 +443,14 @@ class Work:
             "TRADEWIND_LAYOUT": _layout(self.way),
             "TRADEWIND_TELEMETRY": str(self._folder.telemetry),
             meter.VARIABLE: str(self._folder.used),
+        }
+
+    def _caches(self) -> dict[str, str]:
+        """Where this try compiles to, unless the workload says where."""
+        folder = self._folder.new_compiled()
+        return {
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+            "TRITON_CACHE_DIR": str(folder / "triton"),
         }
 
     def _ours(self, path: str) -> dict[str, str]:
