@@ -276,7 +276,12 @@ def test_what_git_keeps_back_is_told_before_anything_is_spent(home: Path, tmp_pa
     place = folder(tmp_path, 1)
     (place / "data").mkdir()
     (place / "data" / "train.bin").write_bytes(b"x" * 3000)
+    (place / "out").mkdir()
+    (place / "out" / "best.bin").write_bytes(b"x" * 5000)  # an output, which no job needs
     (place / ".gitignore").write_text("*.bin\n")
+    (place / "work.yaml").write_text(
+        (place / "work.yaml").read_text().replace("job.py}", "job.py, outputs: [out]}")
+    )
     work = str(place / "work.yaml")
     out = tradewind("run", work, "--local", check=2)  # and nobody is there to be asked
     assert "not sent  data/train.bin (3kB): git ignores them" in out
@@ -287,7 +292,8 @@ def test_what_git_keeps_back_is_told_before_anything_is_spent(home: Path, tmp_pa
     )
     (place / "work.yaml").write_text(
         "name: count\nwork: {hours: 1, on: 1xA100-80GB}\n"
-        "run: {command: wc -c data/train.bin, include: [data/train.bin]}\n"
+        "run: {command: wc -c data/train.bin, include: [data/train.bin],"
+        " outputs: [out]}\n"
     )
     out = tradewind("run", work, "--local", "--yes")
     assert "not sent" not in out

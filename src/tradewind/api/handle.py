@@ -236,7 +236,7 @@ def run(
         wish = wishes.traced(trace, spec)
     if folder is None:
         folder = Path(what).absolute().parent if isinstance(what, str | Path) else Path.cwd()
-    kept_back = submit.not_sent(Path(folder), spec.job.get("include"))
+    kept_back = submit.not_sent(Path(folder), spec.job.get("include"), spec.job.get("outputs"))
     if kept_back is not None:
         warnings.warn(
             f"not sent, because git ignores them: {kept_back[0]}; {kept_back[1]}", stacklevel=2

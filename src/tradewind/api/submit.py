@@ -181,12 +181,19 @@ def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
     return replace(spec, ways=tuple(moved), predicted_cost=predicted, speed=speed)
 
 
-def not_sent(folder: Path, include: Sequence[str] | None = ()) -> tuple[str, str] | None:
+def not_sent(
+    folder: Path, include: Sequence[str] | None = (), outputs: Sequence[str] | None = ()
+) -> tuple[str, str] | None:
     """What git's ignore files keep back of what the job may need, and what to do for a job that
-    needs it; None where it is nothing."""
+    needs it; None where it is nothing. What the job writes itself it does not need."""
+    from tradewind.model import globs
     from tradewind.supervisor import bundle, leftout
 
-    left = bundle.left_out(folder, include or ())
+    left = [
+        each
+        for each in bundle.left_out(folder, include or ())
+        if not globs.fits(each.name.rstrip("/"), outputs or ())
+    ]
     if not left:
         return None
     return leftout.in_words(left), leftout.advice(left, bundle.MOST_BYTES)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
+    from tradewind.model.workload import Job
     from tradewind.plan.planner import Planner
 
 # What an option says, as a field of the workload file.
@@ -184,16 +185,16 @@ def command(
     else:
         planview.show(plans)
         if file is not None and work.run is not None:
-            _not_sent(Path(file).absolute().parent, work.run.include)
+            _not_sent(Path(file).absolute().parent, work.run)
     if plans.best is None:
         raise NotFound("no plan keeps every limit", hint=what_binds(plans))
 
 
-def _not_sent(folder: Path, include: Sequence[str] | None) -> None:
+def _not_sent(folder: Path, job: Job) -> None:
     from tradewind.api import submit
 
     with suppress(TradewindError):  # what is wrong with the folder, `run` tells
-        found = submit.not_sent(folder, include)
+        found = submit.not_sent(folder, job.include, job.outputs)
         if found is not None:
             render.note(f"Not sent with the job, because git ignores them: {found[0]}.")
             render.note(f"  {found[1]}")

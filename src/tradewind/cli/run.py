@@ -158,7 +158,7 @@ def _not_sent(folder: Path, spec: Spec, as_json: bool) -> None:
     """Before anything is spent: a job that misses its data fails on machines that are paid."""
     from tradewind.api import submit
 
-    found = submit.not_sent(folder, spec.job.get("include"))
+    found = submit.not_sent(folder, spec.job.get("include"), spec.job.get("outputs"))
     if found is None:
         return
     names, advice = found
