@@ -25,7 +25,7 @@ from tradewind.providers.aws import footprint
 from tradewind.report.curves import Curves
 from tradewind.runs import fold
 from tradewind.store.memory import MemoryStore
-from tradewind.supervisor import meeting, progress
+from tradewind.supervisor import meeting, outputs, progress
 from tradewind.torch.checkpoint import manifest
 
 ROOT = Path(tradewind.__file__).parent
@@ -69,6 +69,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "manifest": lambda data: manifest.decode(data, "a manifest"),
     "rehearsal": wishes.decoded,
     "metrics": _metrics,
+    "outputs": outputs._decode,
     "setup": footprint.decoded,
 }
 

@@ -139,6 +139,8 @@ def main() -> None:
         session.step(loss=loss)
         if first and session.step_number % 100 == 0:
             print(f"step {session.step_number}  loss {loss.item():.3f}", flush=True)
+            with Path("losses.csv").open("a") as losses:  # an output: see work.yaml
+                losses.write(f"{session.step_number},{loss.item():.3f}\n")
 
     if first:
         finish(gpt, kept)
@@ -153,7 +155,9 @@ def finish(gpt: GPT, kept: bytes) -> None:
         unseen = [loss_of(gpt, batch).item() for batch in DataLoader(Windows(kept), batch_size=64)]
     print(f"loss on text it has not seen: {sum(unseen) / len(unseen):.3f}")
     torch.manual_seed(7)
-    print(gpt.write("A machine that is taken ", 300))
+    sample = gpt.write("A machine that is taken ", 300)
+    print(sample)
+    Path("sample.txt").write_text(sample)
     numbers = b"".join(tensor.cpu().numpy().tobytes() for tensor in gpt.state_dict().values())
     print("weights", hashlib.sha256(numbers).hexdigest()[:16], flush=True)
 

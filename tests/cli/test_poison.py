@@ -43,6 +43,7 @@ OF_A_RUN = {
     "log": lambda run: places.log_piece(run, 1, 0, 0),
     "metrics": lambda run: places.piece(places.metrics(run, 1, 0), 0),
     "checkpoint": lambda run: places.checkpoint(run, 1, 7),
+    "outputs": lambda run: places.outputs(run, 0, 1),
     "rehearsal": places.rehearsal,
 }
 OF_ALL = (places.LIVE + "~~ \u202e", "runs/ odd name /logs/x", LEASE)
@@ -84,7 +85,9 @@ def test_one_runs_poison_is_its_own(nasty: str, cli: Cli, tmp_path: Path) -> Non
         plant(tmp_path / "store" / key, NASTY[nasty])
     rows = {row["run"]: row for row in cli("ps", "--store", url, "--json").json["runs"]}
     assert rows[GOOD]["step"] == 1800
-    of_one = [(what, run_id) for run_id in BAD.values() for what in ("show", "logs", "report")]
+    of_one = [
+        (what, run_id) for run_id in BAD.values() for what in ("show", "logs", "report", "get")
+    ]
     for command in (*EVERY, *of_one):
         ran = cli(*command, "--store", url)
         assert "this is a bug" not in ran.out + ran.err, command

@@ -272,3 +272,31 @@ def test_whoever_comes_back_sees_how_it_stands(home: Path, tmp_path: Path) -> No
     assert "leg 1 is up" in shown
     assert "leg 1 · working · " in shown
     assert "done; 1 leg" in shown
+
+
+def test_what_git_keeps_back_is_told_before_anything_is_spent(home: Path, tmp_path: Path) -> None:
+    place = folder(tmp_path, 1)
+    (place / "data").mkdir()
+    (place / "data" / "train.bin").write_bytes(b"x" * 3000)
+    (place / "out").mkdir()
+    (place / "out" / "best.bin").write_bytes(b"x" * 5000)  # an output, which no job needs
+    (place / ".gitignore").write_text("*.bin\n")
+    (place / "work.yaml").write_text(
+        (place / "work.yaml").read_text().replace("job.py}", "job.py, outputs: [out]}")
+    )
+    work = str(place / "work.yaml")
+    out = tradewind("run", work, "--local", check=2)  # and nobody is there to be asked
+    assert "not sent  data/train.bin (3kB): git ignores them" in out
+    assert "include: [data/train.bin]" in out
+    assert not runs_store.run_ids(stores.open())
+    assert "Not sent with the job, because git ignores them: data/train.bin" in tradewind(
+        "plan", work
+    )
+    (place / "work.yaml").write_text(
+        "name: count\nwork: {hours: 1, on: 1xA100-80GB}\n"
+        "run: {command: wc -c data/train.bin, include: [data/train.bin],"
+        " outputs: [out]}\n"
+    )
+    out = tradewind("run", work, "--local", "--yes")
+    assert "not sent" not in out
+    assert printed(newest()) == ["3000 data/train.bin"]

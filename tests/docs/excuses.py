@@ -63,6 +63,7 @@ EXCUSES = [
     Excuse("docs/commands/run.md", r"tradewind run .*--on aws", "an account; tests/system"),
     Excuse("docs/commands/ssh.md", r"tradewind ssh", "a machine; tests/api/test_shell.py"),
     Excuse("docs/commands/tick.md", r"\* \* \* \* \* ", "a line for cron, with a bucket"),
+    Excuse("*", r"tradewind get .*--weights", "a checkpoint; tests/torch/test_weights.py"),
     # What is there to be swept is a matter of luck.
     Excuse(
         "docs/commands/sweep.md", r"tradewind sweep --yes", "tests/cli/test_upkeep.py leaves things"
@@ -77,7 +78,7 @@ EXCUSES = [
         "docs/get-started.md", r"tradewind run examples/tiny-gpt", "tests/torch/test_tiny_gpt.py"
     ),
     *(
-        Excuse(f"examples/{name}/README.md", r"(cd |python |torchrun |tradewind run )", where)
+        Excuse(f"examples/{name}/README.md", r"(cd |python |torchrun |tradewind (run|get) )", where)
         for name, where in (
             ("tiny-gpt", "tests/torch/test_tiny_gpt.py, killed"),
             ("resnet", "tests/system/test_examples.py, killed"),

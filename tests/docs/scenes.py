@@ -7,6 +7,7 @@ thousands of steps some. Pages in `HEAVY` take long and are run by `make test-sy
 from __future__ import annotations
 
 HEAVY = {
+    "docs/commands/get.md",
     "docs/commands/interrupt.md",
     "docs/commands/logs.md",
     "docs/commands/profile.md",
@@ -55,6 +56,9 @@ _UNTIL_UP = "until tradewind show count | grep -q 'is up'; do sleep 0.1; done\n"
 SHELL = {
     "docs/commands/run.md": _work("count", "echo done"),
     "docs/commands/report.md": _run("tiny-gpt", "echo done"),
+    "docs/commands/get.md": _run(
+        "finetune", "mkdir out; echo w > out/best.pt; echo 1 > log.csv"
+    ).replace('"}', '", outputs: [out, log.csv]}'),
     "docs/commands/logs.md": _run("count", "echo done"),
     "docs/commands/interrupt.md": _run("count", _SLOW_AT_FIRST, "--detach") + _UNTIL_UP,
     "docs/commands/resume.md": _run("count", _SLOW_AT_FIRST, "--detach")

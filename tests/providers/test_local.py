@@ -577,6 +577,29 @@ def test_without_notice_none_is_given(home: Path) -> None:
     assert written(home, machine, "notice.json") is None
 
 
+def test_a_life_can_wait_for_the_job_to_work(home: Path) -> None:
+    """So that no machine is taken while its job still imports what it needs."""
+    chaos = Chaos(mean_life_s=0.01, notice_s=0.01, seed=1, from_work_s=3600.0)
+    provider = local(home, interruptions=chaos)
+    working, waiting = bought(provider, replace(SPOT, nodes=2))
+    due = written(home, working, "machine.json")["taken_at_s"]
+    eventually(lambda: wall() > due + 0.5)
+    assert {working, waiting} <= set(provider.list_machines().machines)
+    assert written(home, working, "notice.json") is None
+    (folder(home, working) / "progress.json").write_text('{"step": 0}')
+    (over,) = ended(provider, working)
+    assert written(home, over, "ended.json")["why"] == "the provider took it"
+    assert written(home, over, "notice.json")["taken_at_s"] > due
+    assert waiting in provider.list_machines().machines
+
+
+def test_a_life_does_not_wait_for_ever(home: Path) -> None:
+    chaos = Chaos(mean_life_s=0.01, notice_s=0, seed=1, from_work_s=0.5)
+    (machine,) = bought(provider := local(home, interruptions=chaos), SPOT)
+    (over,) = ended(provider, machine)
+    assert over.ended_s is not None
+
+
 def test_a_trace_refuses_and_takes(home: Path) -> None:
     """Half an hour up, half an hour down, at a speed that makes the former a second."""
     trace = Trace("t", "here", 1, (1, 0), (1800.0, 3600.0))

@@ -137,6 +137,21 @@ def test_what_can_be_bought_now_replaces_what_the_plan_knew() -> None:
     assert event.request.way == FAST
 
 
+def test_a_first_leg_on_another_machine_than_the_plans_says_why() -> None:
+    """Its user has just been shown a plan."""
+    slow = replace(WAY, instance_type="slow", rate=WAY.rate / 50)
+    event = one(state_of(submitted(ways=(slow, FAST))), a_seen())
+    assert isinstance(event, LegRequested)
+    assert event.request.way == FAST
+    assert f"The plan's own choice, {slow.words}, comes behind it" in event.reason
+    event = one(state_of(submitted(ways=(slow, FAST))), a_seen(), offers=(FAST,))
+    assert isinstance(event, LegRequested)
+    assert "is not for sale now" in event.reason
+    event = one(state_of(submitted(ways=(FAST, slow))), a_seen())
+    assert isinstance(event, LegRequested)
+    assert "own choice" not in event.reason
+
+
 def test_only_the_writer_launches_without_a_token() -> None:
     state = state_of(submitted(), requested())
     assert answer(state, a_seen()) == []

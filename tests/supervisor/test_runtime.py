@@ -124,6 +124,31 @@ def test_a_try_in_place_resumes_from_what_the_leg_has_saved(launch: Launch) -> N
     assert f"from={key}." in machine.spool()
 
 
+def test_each_try_compiles_into_a_folder_of_its_own(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed one leaves there may be half a library."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/of/the/shell")
+    machine = launch(
+        'for each in "$TORCHINDUCTOR_CACHE_DIR" "$TRITON_CACHE_DIR"; do'
+        ' test -e "$each" && echo found; mkdir -p "$each" && touch "$each/half"; echo "in=$each";'
+        " done; exit 4",
+        tries=2,
+    )
+    machine.does("failed")
+    folders = [line.removeprefix("in=") for line in machine.log().splitlines() if "in=" in line]
+    assert len(set(folders)) == 4
+    assert all(Path(each).is_relative_to(machine.folder) for each in folders)
+    assert "found" not in machine.log()
+    assert not Path(folders[0]).exists()  # what nobody uses any more takes no room
+
+
+def test_a_workload_may_name_its_caches(launch: Launch) -> None:
+    machine = launch("echo $TRITON_CACHE_DIR", env={"TRITON_CACHE_DIR": "/mnt/cache"})
+    machine.does("finished")
+    assert machine.log() == "/mnt/cache\n"
+
+
 def pid_of_try(machine: MachineUnderTest, number: int) -> int:
     def found() -> str | None:
         lines = [line for line in machine.spool().splitlines() if line.startswith("pid=")]

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.eventually import eventually
+from tests.supervisor.machines import lives
 from tests.system.chain import Chain
 from tests.torch.lives import Nursery, Training, differ
 from tests.torch.test_session import killed
@@ -34,12 +35,12 @@ def nursery() -> Iterator[Nursery]:
     made.close()
 
 
-def torchrun(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def torchrun(folder: Path, *arguments: str, many: int = 2) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
     with (folder / "log").open("a") as log:
         return subprocess.Popen(
-            [*command, "--nproc-per-node", "2", *arguments],
+            [*command, "--nproc-per-node", str(many), *arguments],
             cwd=folder,
             env=env,
             stdout=log,
@@ -63,6 +64,39 @@ def test_sigterm_to_torchrun_saves_and_goes_on(tmp_path: Path) -> None:
     assert f"goes on from step {found[1]} " in log.read_text()
     assert alone.wait(120) == 0
     assert weights(log.read_text()) == weights((whole / "log").read_text())
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_torchrun_killed_alone_ends_its_workers(tmp_path: Path, many: int) -> None:
+    """It can tell them nothing, and nobody would watch them any more. One rank saves first; several
+    agree on a save over a store that has died with torchrun."""
+    here = shutil.copytree(EXAMPLE, tmp_path / "here")
+    agent = torchrun(here, "train.py", "--steps", "100000", "--batch", "4", many=many)
+    eventually((here / "checkpoints" / "metrics.jsonl").exists, within_s=180)
+    workers = children(agent.pid)
+    assert len(workers) == many
+    agent.kill()
+    agent.wait()
+    try:
+        eventually(lambda: not any(map(lives, workers)), within_s=60)
+    finally:
+        for pid in filter(lives, workers):
+            os.kill(pid, signal.SIGKILL)
+    log = (here / "log").read_text()
+    assert "torchrun, which started this, is gone" in log
+    saved = re.search(r"ends after step (\d+); step \1 is saved", log)
+    assert many > 1 or saved, log
+
+
+def children(parent: int) -> list[int]:
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            if each.joinpath("stat").read_text().rpartition(")")[2].split()[1] == str(parent):
+                found.append(int(each.name))
+        except OSError:  # it has ended
+            continue
+    return found
 
 
 def test_a_rank_that_is_killed_under_torchrun(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from tradewind.store.base import Store
 
 if TYPE_CHECKING:
     from tradewind.api.logs import Line
+    from tradewind.api.outputs import Output
     from tradewind.model import Workload
     from tradewind.model.event import Event
     from tradewind.model.plan import Plans
@@ -160,6 +162,21 @@ class Run:
         reader = Reader(self.store, self.id, leg=leg, rank=rank)
         return reader.lines(self.state, last=True)
 
+    def outputs(self) -> list[Output]:
+        """The output files of its job that its machines have brought so far."""
+        from tradewind.api import outputs
+
+        self._sight.look()
+        return outputs.listed(self.store, self.id, self.state)
+
+    def fetch(self, to: str | Path, *paths: str, rank: int = 0, force: bool = False) -> list[Path]:
+        """Output files of one machine into a folder: those that the globs name, or all."""
+        from tradewind.api import outputs
+
+        wanted = outputs.chosen(self.outputs(), paths, rank)
+        done = outputs.fetch(self.store, self.id, wanted, Path(to), force=force)
+        return [each.path for each in done]
+
     def report(self) -> Report:
         """All that there is to say of it, in figures; `tradewind.web.report_page` makes a page of
         them."""
@@ -219,6 +236,11 @@ def run(
         wish = wishes.traced(trace, spec)
     if folder is None:
         folder = Path(what).absolute().parent if isinstance(what, str | Path) else Path.cwd()
+    kept_back = submit.not_sent(Path(folder), spec.job.get("include"), spec.job.get("outputs"))
+    if kept_back is not None:
+        warnings.warn(
+            f"not sent, because git ignores them: {kept_back[0]}; {kept_back[1]}", stacklevel=2
+        )
     started = Run(submit.submit(opened, spec, Path(folder), wish), opened)
     if detach:
         started.detach()

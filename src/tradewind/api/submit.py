@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -181,6 +181,24 @@ def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
     return replace(spec, ways=tuple(moved), predicted_cost=predicted, speed=speed)
 
 
+def not_sent(
+    folder: Path, include: Sequence[str] | None = (), outputs: Sequence[str] | None = ()
+) -> tuple[str, str] | None:
+    """What git's ignore files keep back of what the job may need, and what to do for a job that
+    needs it; None where it is nothing. What the job writes itself it does not need."""
+    from tradewind.model import globs
+    from tradewind.supervisor import bundle, leftout
+
+    left = [
+        each
+        for each in bundle.left_out(folder, include or ())
+        if not globs.fits(each.name.rstrip("/"), outputs or ())
+    ]
+    if not left:
+        return None
+    return leftout.in_words(left), leftout.advice(left, bundle.MOST_BYTES)
+
+
 def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> str:
     """Bundles the folder and records the run; returns its id."""
     from msgspec import json
@@ -196,7 +214,8 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     handed.check(spec, "keep it in the cloud's own store of secrets (docs/aws.md#secrets)")
     values = handed.read(spec)
     with tempfile.TemporaryDirectory() as place:
-        packed = bundle.pack(folder, Path(place) / "bundle.tar.gz")
+        include = spec.job.get("include", ())
+        packed = bundle.pack(folder, Path(place) / "bundle.tar.gz", include=include)
         store.upload(places.bundle(run_id), packed.path)
     sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
     spec = replace(spec, job=spec.job | sent)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tradewind.providers.local.interruptions import Interruptions
 
 NOTICE_S = 10.0
+FROM_WORK_S = 30.0
+"""Longer than a computer takes to import PyTorch, as a rule: a job that has told of no progress by
+then may be one that never does."""
 
 
 class ChaosWish(Struct, frozen=True, kw_only=True, tag="chaos"):
@@ -33,11 +36,13 @@ class ChaosWish(Struct, frozen=True, kw_only=True, tag="chaos"):
     mean_life_s: float
     notice_s: float = NOTICE_S
     seed: int = 0
+    from_work_s: float = FROM_WORK_S
+    """How long a machine's life waits for its job to work."""
 
     def made(self) -> Interruptions:
         from tradewind.providers.local.interruptions import Chaos
 
-        return Chaos(mean_life_s=self.mean_life_s, notice_s=self.notice_s, seed=self.seed)
+        return Chaos(self.mean_life_s, self.notice_s, self.seed, self.from_work_s)
 
 
 class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
@@ -79,13 +84,18 @@ class PerRun:
     def notice_s(self) -> float:
         return getattr(self._last, "notice_s", 0.0)
 
+    @property
+    def from_work_s(self) -> float:
+        return getattr(self._last, "from_work_s", 0.0)
+
     def lives(self, zone: str, machine_ids: Sequence[str], now: float) -> tuple[float | None, ...]:
         run_id = machine_ids[0].removeprefix("local-").rsplit("-", 2)[0]  # local-<run>-<leg>-<rank>
         wish = wish_of(run_id)
         if wish is None:
             return tuple(None for _ in machine_ids)
-        self._last.notice_s = wish.notice_s
-        return wish.made().lives(zone, machine_ids, now)
+        made = wish.made()
+        self._last.notice_s, self._last.from_work_s = made.notice_s, made.from_work_s
+        return made.lives(zone, machine_ids, now)
 
 
 def folder() -> Path:

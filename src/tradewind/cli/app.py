@@ -37,6 +37,7 @@ COMMANDS = {
     "report": "A page about a run, to send on: timeline, progress, loss, money.",
     "top": "What trainings do now: speed, GPUs, and what holds them up.",
     "logs": "What a run's job has printed.",
+    "get": "Fetch a run's output files, or the weights that it has trained.",
     "ssh": "A shell on one of a run's machines, or a command there.",
     "stop": "Ask a run to save, stop and give its machines back.",
     "resume": "Let a run that has ended badly go on.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from tradewind import catalog as catalogs
 from tradewind import clock, workload
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.errors import BadWorkload, InvalidValue, NotFound
+from tradewind.errors import BadWorkload, InvalidValue, NotFound, TradewindError
 from tradewind.workload import reader
 from tradewind.workload.kinds import is_path
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
+    from tradewind.model.workload import Job
     from tradewind.plan.planner import Planner
 
 # What an option says, as a field of the workload file.
@@ -182,8 +184,20 @@ def command(
         planview.losers(plans)
     else:
         planview.show(plans)
+        if file is not None and work.run is not None:
+            _not_sent(Path(file).absolute().parent, work.run)
     if plans.best is None:
         raise NotFound("no plan keeps every limit", hint=what_binds(plans))
+
+
+def _not_sent(folder: Path, job: Job) -> None:
+    from tradewind.api import submit
+
+    with suppress(TradewindError):  # what is wrong with the folder, `run` tells
+        found = submit.not_sent(folder, job.include, job.outputs)
+        if found is not None:
+            render.note(f"Not sent with the job, because git ignores them: {found[0]}.")
+            render.note(f"  {found[1]}")
 
 
 def _constants(work: Workload) -> Constants | None:

@@ -109,9 +109,10 @@ def command(
         if on is not None:
             _may_cost(wanted.plan, spec)
             _left_out(on)
+    where = Path(folder) if folder else Path(file).absolute().parent
+    _not_sent(where, spec, as_json)
     if not yes:
         _ask()
-    where = Path(folder) if folder else Path(file).absolute().parent
     run_id = submit.submit(opened, spec, where, wish)
     follow.carry_out(opened, run_id, detach=detach, as_json=as_json)
 
@@ -151,6 +152,21 @@ def _show(best: Plan, spec: Spec) -> None:
     click.echo(f"  command   {spec.shown_command}")
     for name, where in spec.job.get("secrets", {}).items():
         click.echo(f"  secret    {name} from {where}")
+
+
+def _not_sent(folder: Path, spec: Spec, as_json: bool) -> None:
+    """Before anything is spent: a job that misses its data fails on machines that are paid."""
+    from tradewind.api import submit
+
+    found = submit.not_sent(folder, spec.job.get("include"), spec.job.get("outputs"))
+    if found is None:
+        return
+    names, advice = found
+    if as_json:
+        click.echo(f"not sent, because git ignores them: {names}; {advice}", err=True)
+        return
+    render.paragraph(f"  not sent  {names}: git ignores them", indent=" " * 12)
+    click.echo(f"            {advice}")
 
 
 def _may_cost(best: Plan, spec: Spec) -> None:

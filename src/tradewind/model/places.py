@@ -12,6 +12,8 @@ runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
 runs/<run-id>/shards/<leg>/<step>-<life>/…       its parts; what has no manifest is none
 runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
 runs/<run-id>/metrics/<leg>/<rank>/<offset>.log  what it has measured, in the same way
+runs/<run-id>/outputs/lists/<rank>/<leg>.json    which output files of its job a machine has brought
+runs/<run-id>/outputs/files/<rank>/<name>        one of them, written once
 runs/<run-id>/rehearsal.json                     how machines of a local run are interrupted
 kits/<sha256>/kit.tar                            wheels for machines that have only Python
 """
@@ -96,6 +98,23 @@ def log_piece(run_id: str, leg: int, rank: int, offset: int) -> str:
 
 def piece(folder: str, offset: int) -> str:
     return f"{folder}{offset:020d}.log"
+
+
+def outputs(run_id: str, rank: int, leg: int) -> str:
+    """The list of what a machine has brought of its job's output files."""
+    return f"{outputs_of_rank(run_id, rank)}{leg:06d}.json"
+
+
+def outputs_of_rank(run_id: str, rank: int) -> str:
+    return f"{output_lists(run_id)}{rank:04d}/"
+
+
+def output_lists(run_id: str) -> str:
+    return f"runs/{run_id}/outputs/lists/"
+
+
+def output_files(run_id: str, rank: int) -> str:
+    return f"runs/{run_id}/outputs/files/{rank:04d}/"
 
 
 def rehearsal(run_id: str) -> str:

@@ -21,7 +21,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from tradewind.errors import InvalidValue
-from tradewind.model import checks, sensitive
+from tradewind.model import checks, globs, sensitive
 from tradewind.model.checks import Fault
 from tradewind.model.offer import MARKETS
 from tradewind.model.secrets import parse as parse_reference
@@ -439,6 +439,10 @@ class Job:
     """Variables whose values are elsewhere, each with where (model/secrets.py)."""
     not_secret: tuple[str, ...] | None = None
     """Of `env`, `command` and `setup`, what looks like a secret and is none."""
+    outputs: tuple[str, ...] | None = None
+    """Files that the job writes into its folder and that are brought into the run's store."""
+    include: tuple[str, ...] | None = None
+    """Files of its folder that are sent though an ignore file names them (model/globs.py)."""
 
     def __post_init__(self) -> None:
         checks.raise_any("run", self.faults(_values(self)))
@@ -452,7 +456,9 @@ class Job:
         yield from checks.whole(values, "max_duration_s", field="max_duration")
         yield from checks.whole(values, "idle_s", field="idle")
         yield from checks.choice(values, "on_idle", ON_IDLE)
-        yield from checks.listed(values, "not_secret")
+        yield from checks.listed(values, "not_secret", "include", "outputs")
+        yield from _patterns(values, "include")
+        yield from _patterns(values, "outputs")
         env, secrets = values.get("env") or {}, values.get("secrets") or {}
         for table, names in (("env", env), ("secrets", secrets)):
             for name in names:
@@ -468,6 +474,18 @@ class Job:
             except InvalidValue as error:
                 yield Fault("secrets", f"{name}: {error.message}", error.hint or "")
         yield from _exposed(values)
+
+
+def _patterns(values: Mapping[str, Any], name: str) -> Iterator[Fault]:
+    given = values.get(name)
+    if not isinstance(given, tuple):
+        return
+    if len(given) > globs.MOST:
+        yield Fault(name, f"it has {len(given):,} patterns, and at most {globs.MOST} are taken")
+    for pattern in given:
+        wrong = globs.problem(pattern) if isinstance(pattern, str) and pattern else ""
+        if wrong:
+            yield Fault(name, f"{checks.shown(pattern)}: {wrong}", "data/*.bin")
 
 
 def _exposed(values: Mapping[str, Any]) -> Iterator[Fault]:

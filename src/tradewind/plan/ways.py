@@ -67,6 +67,8 @@ def spec(
         | ({"setup": workload.run.setup} if workload.run.setup else {})
         | ({"env": dict(workload.run.env)} if workload.run.env else {})
         | ({"secrets": dict(workload.run.secrets)} if workload.run.secrets else {})
+        | ({"outputs": list(workload.run.outputs)} if workload.run.outputs else {})
+        | ({"include": list(workload.run.include)} if workload.run.include else {})
         | (job or {}),
         project=project,
         user=user,

@@ -76,7 +76,29 @@ def after(
         hard_stop_s=hard_stop_s(chosen.way, left, left_s, needed_s),
         signed=seen.signs,
     )
-    return [*records, LegRequested(request=request, reason=choice.reason)]
+    reason = choice.reason
+    if number == 1 and chosen.way.words != spec.ways[0].words:
+        reason += f". {_other_than_planned(spec.ways[0], ways, usable, affordable)}"
+    return [*records, LegRequested(request=request, reason=reason)]
+
+
+def _other_than_planned(
+    planned: Way, ways: tuple[Way, ...], usable: tuple[Way, ...], affordable: tuple[Way, ...]
+) -> str:
+    """Who has just been shown a plan expects its machine to be bought. Prices may have changed."""
+
+    def has(some: tuple[Way, ...]) -> bool:
+        return any(way.words == planned.words for way in some)
+
+    if not has(ways):
+        why = "is not for sale now"
+    elif not has(usable):
+        why = "was refused"
+    elif not has(affordable):
+        why = "does not fit what may be spent"
+    else:
+        why = "comes behind it, as each launch weighs prices, starts and chances anew"
+    return f"The plan's own choice, {planned.words}, {why}"
 
 
 def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:

@@ -1,10 +1,10 @@
 """The user's working folder as one file, packed where the run is submitted.
 
-Left out is what git ignores and what `.tradewindignore` says (ignores.py), and `.git`. What is well
-known to hold secrets (secretfiles.py) is refused, unless `.tradewindignore` names it: `!name`. The
-same content
-makes the same bytes, whoever packs it when: names in order, no times, no owners. Links may lead to
-anywhere within the folder. `unpack.py` is the other end.
+Left out is what git ignores and what `.tradewindignore` says (ignores.py), and `.git`; `include`
+has patterns (model/globs.py) of what is sent nevertheless. What is well known to hold secrets
+(secretfiles.py) is refused, unless `.tradewindignore` names it: `!name`. The same content makes the
+same bytes, whoever packs it when: names in order, no times, no owners. Links may lead to anywhere
+within the folder. `unpack.py` is the other end.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ import hashlib
 import os
 import stat
 import tarfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tradewind.errors import InvalidValue, NoAccess
-from tradewind.supervisor import ignores, secretfiles
+from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.model import globs
+from tradewind.supervisor import ignores, leftout, secretfiles
 from tradewind.supervisor.ignores import Ignores
+from tradewind.supervisor.leftout import LeftOut
 from tradewind.units import format_bytes, format_names
 
 MOST_BYTES = 100_000_000
@@ -47,12 +49,19 @@ class _Entry:
     """It holds a secret, by its name, and nobody has asked for it."""
 
 
-def pack(folder: Path, out: Path, *, most_bytes: int = MOST_BYTES) -> Bundle:
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    root: Path
+    include: Sequence[str]
+    left_out: list[LeftOut] = field(default_factory=list)
+    """By git's ignore files."""
+
+
+def pack(
+    folder: Path, out: Path, *, include: Sequence[str] = (), most_bytes: int = MOST_BYTES
+) -> Bundle:
     """Writes the bundle to `out`, which lies outside the folder or is ignored there."""
-    if not folder.is_dir():
-        raise InvalidValue(f"{folder} is no folder", hint="name the folder with what the job needs")
-    root = folder.resolve()
-    entries = sorted(_walk(root, "", ignores.of(root)), key=lambda entry: entry.name)
+    entries, _ = _entries(folder, include)
     exposed = [entry.name for entry in entries if entry.exposed]
     if exposed:
         raise InvalidValue(
@@ -81,9 +90,32 @@ def pack(folder: Path, out: Path, *, most_bytes: int = MOST_BYTES) -> Bundle:
     return Bundle(out, len(files), total, digest)
 
 
-def _walk(root: Path, below: str, rules: Ignores) -> Iterator[_Entry]:
-    """`below` is the folder's name in the bundle, "" or ending in /."""
-    folder = root / below
+def left_out(folder: Path, include: Sequence[str] = ()) -> list[LeftOut]:
+    """What git's ignore files keep out of the bundle of a folder, though a job may need it."""
+    return _entries(folder, include)[1]
+
+
+def _entries(folder: Path, include: Sequence[str]) -> tuple[list[_Entry], list[LeftOut]]:
+    if not folder.is_dir():
+        raise InvalidValue(f"{folder} is no folder", hint="name the folder with what the job needs")
+    walk = _Walk(folder.resolve(), include)
+    found = _walk(walk, "", ignores.of(walk.root))
+    entries = sorted(found, key=lambda entry: entry.name)
+    for pattern in include:
+        if not any(globs.fits(entry.name, [pattern]) for entry in entries):
+            raise NotFound(
+                f"run.include names {pattern}, and there is no such file in {folder}",
+                hint="patterns begin at that folder: **/*.bin is in any folder of it",
+            )
+    return entries, walk.left_out
+
+
+def _walk(
+    walk: _Walk, below: str, rules: Ignores, *, ignored: bool = False, by_git: bool = False
+) -> Iterator[_Entry]:
+    """`below` is the folder's name in the bundle, "" or ending in /. `ignored`: it is, and only
+    what `include` names of it is taken."""
+    folder = walk.root / below
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -92,22 +124,46 @@ def _walk(root: Path, below: str, rules: Ignores) -> Iterator[_Entry]:
         ) from None
     for entry in entries:
         name = below + entry.name
+        path = walk.root / name
         info = entry.stat(follow_symlinks=False)
         is_folder = stat.S_ISDIR(info.st_mode)
-        if entry.name == _NEVER or rules.ignored(entry.name + "/" if is_folder else entry.name):
+        if entry.name == _NEVER:
+            continue
+        own = entry.name + "/" if is_folder else entry.name
+        is_ignored = ignored or rules.ignored(own)
+        is_ignored = is_ignored and not globs.fits(name, walk.include)
+        tells = by_git if ignored else rules.ignored_by_git(own)
+        if is_ignored and not (is_folder and globs.may_hold(name, walk.include)):
+            if tells:
+                _leave_out(walk, name, path, info)
             continue
         if stat.S_ISLNK(info.st_mode):
-            _check_link(root, name)
+            _check_link(walk.root, name)
         elif not is_folder and not stat.S_ISREG(info.st_mode):
             raise InvalidValue(
-                f"{root / name} is a socket, a pipe or a device, which cannot be packed",
+                f"{path} is a socket, a pipe or a device, which cannot be packed",
                 hint="delete it, or name it in .tradewindignore",
             )
-        secret = not is_folder and secretfiles.is_secret(name, root / name)
-        yield _Entry(name, root / name, info, secret and not rules.taken_in(entry.name))
-        if is_folder:
-            inner = rules.inside(root / name, entry.name + "/")
-            yield from _walk(root, name + "/", inner)
+        secret = not is_folder and secretfiles.is_secret(name, path)
+        if not is_folder:
+            yield _Entry(name, path, info, secret and not rules.taken_in(entry.name))
+            continue
+        there = rules.inside(path, own)
+        inner = list(_walk(walk, name + "/", there, ignored=is_ignored, by_git=tells))
+        if inner or not is_ignored:
+            yield _Entry(name, path, info, exposed=False)
+        yield from inner
+
+
+def _leave_out(walk: _Walk, name: str, path: Path, info: os.stat_result) -> None:
+    if leftout.is_noise(path.name, path):
+        return
+    if stat.S_ISDIR(info.st_mode):
+        folder = leftout.weighed(path, name + "/")
+        if folder is not None:
+            walk.left_out.append(folder)
+    elif stat.S_ISREG(info.st_mode) and not secretfiles.is_secret(name, path):
+        walk.left_out.append(LeftOut(name, info.st_size))
 
 
 def _check_link(root: Path, name: str) -> None:

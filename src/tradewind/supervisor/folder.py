@@ -5,8 +5,9 @@ state.json     what a new supervisor must know      bundle.tar.gz  as it was fet
 up.json        since when the machine is up         work/          the bundle, unpacked
 lock           held by the supervisor that lives    setup.done     the setup has been done here
 progress.json  written by the job                   save           there when the job is to save
-metrics.jsonl  appended to by the job
+metrics.jsonl  appended to by the job               outputs.back   outputs of earlier legs are here
 telemetry/     written by each rank of the job      cadence.json   how often the job is to save
+compiled/      a folder for each try: what PyTorch and Triton compile
 used/          what each process asked of the store (store/meter.py)
 
 After a supervisor was killed, the next one goes on from here: it does not begin a job again that
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -95,7 +97,9 @@ class MachineFolder:
         self.cadence = self.path / "cadence.json"
         self.telemetry = self.path / "telemetry"
         self.used = self.path / "used"
+        self.compiled = self.path / "compiled"
         self.setup_done = self.path / "setup.done"
+        self.outputs_back = self.path / "outputs.back"
         self._lock: int | None = None
 
     def lock(self) -> None:
@@ -112,6 +116,17 @@ class MachineFolder:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def new_compiled(self) -> Path:
+        """For a try of the job, and nobody before it: a process that was killed while it compiled
+        leaves half a library behind, and whoever finds that in a cache loads it. Those of earlier
+        tries go: their processes are dead."""
+        number = 1
+        with suppress(OSError):
+            names = [each.name for each in self.compiled.iterdir()]
+            number = 1 + max((int(each) for each in names if each.isdecimal()), default=0)
+            shutil.rmtree(self.compiled, ignore_errors=True)
+        return self.compiled / str(number)
 
     def state(self) -> State:
         try:

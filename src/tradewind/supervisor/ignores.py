@@ -40,6 +40,8 @@ class _Rule:
     """Without a slash: it is for names, in whatever folder."""
     deep: bool
     """`**` and then only stars: it is for everything below."""
+    ours: bool = False
+    """Of `.tradewindignore`: who wrote it meant what is sent with a job."""
 
     def matches(self, name: str) -> bool:
         """`name` is the entry's path from the rule's folder; a folder's ends in a slash."""
@@ -67,12 +69,9 @@ class _File:
     taken_in: tuple[_Rule, ...] = ()
     """What `.tradewindignore` names with `!`."""
 
-    def verdict(self, name: str) -> bool | None:
+    def verdict(self, name: str) -> _Rule | None:
         inner = name[len(self.below) :]
-        for rule in reversed(self.rules):
-            if rule.matches(inner):
-                return rule.pattern.include
-        return None
+        return next((rule for rule in reversed(self.rules) if rule.matches(inner)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +91,18 @@ class Ignores:
 
     def ignored(self, name: str) -> bool:
         """Of an entry of this folder; with a slash behind it, if it is a folder."""
-        for file in self.files:
-            verdict = file.verdict(self.prefix + name)
-            if verdict is not None:
-                return verdict
-        return False
+        rule = self._rule(name)
+        return rule is not None and bool(rule.pattern.include)
+
+    def ignored_by_git(self, name: str) -> bool:
+        """The same, and nobody has said so for the sake of what is sent."""
+        rule = self._rule(name)
+        return rule is not None and bool(rule.pattern.include) and not rule.ours
+
+    def _rule(self, name: str) -> _Rule | None:
+        """The one that decides."""
+        found = (file.verdict(self.prefix + name) for file in self.files)
+        return next((rule for rule in found if rule is not None), None)
 
     def taken_in(self, name: str) -> bool:
         """Whether `.tradewindignore` names this file with `!`: its name, not only its folder's, and
@@ -143,12 +149,12 @@ def _without(files: Iterable[_File], folder: str) -> Iterable[_File]:
 
 def _of_folder(folder: Path, below: str) -> _File | None:
     ours = _read(folder / OURS)
-    rules = _of_texts([*_read(folder / GIT), *ours])
+    rules = (*_of_texts(_read(folder / GIT)), *_of_texts(ours, ours=True))
     taken_in = _of_texts(line[1:] for line in ours if line.startswith("!"))
     return _File(below, rules, taken_in) if rules else None
 
 
-def _of_texts(lines: Iterable[str]) -> tuple[_Rule, ...]:
+def _of_texts(lines: Iterable[str], *, ours: bool = False) -> tuple[_Rule, ...]:
     from pathspec import GitIgnoreSpec
 
     found = []
@@ -161,7 +167,9 @@ def _of_texts(lines: Iterable[str]) -> tuple[_Rule, ...]:
         last = text.rpartition("/")[2]
         deep = "**" in text and not last.strip("*")
         by_name = "/" not in text.removeprefix("**/").rstrip("/")
-        found += [_Rule(text, each, by_name, deep) for each in patterns if each.include is not None]
+        found += [
+            _Rule(text, each, by_name, deep, ours) for each in patterns if each.include is not None
+        ]
     return tuple(found)
 
 

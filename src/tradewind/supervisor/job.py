@@ -16,7 +16,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -43,6 +43,7 @@ from tradewind.supervisor.exits import Blame, blame
 from tradewind.supervisor.folder import MachineFolder, State
 from tradewind.supervisor.idle import Quiet, of_machine
 from tradewind.supervisor.logs import Shippers, Spool
+from tradewind.supervisor.outputs import END_S, Outputs
 from tradewind.supervisor.progress import Progress
 from tradewind.supervisor.unpack import unpack
 from tradewind.supervisor.watch import Watch
@@ -99,6 +100,9 @@ class Work:
         self._progress = Progress()
         self._cadence = Cadence(folder.cadence)
         self._setting_up = False
+        self._outputs: Outputs | None = None
+        self._save_until_s: float | None = None
+        """Until when a job that is asked to save, and its outputs, have time."""
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
         self._found = 0.0
         """How far the newest checkpoint is that the store was seen to have."""
@@ -133,6 +137,8 @@ class Work:
             stalled_s, idle_s = self._quiet.seen(told.step, self._watch.uptime_s())
             if self.spec is not None:
                 self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
+            if self._outputs is not None:
+                self._outputs.seen(told.step, saved, self._watch.uptime_s())
         return Job(
             "running", told.step, told.rate, saved, stalled_s=stalled_s, idle_s=idle_s,
             figures=figures,
@@ -148,7 +154,7 @@ class Work:
             begun = progress.of_checkpoint(resume)
             self._progress = Progress(begun.step, max(begun.saved, self._progress.saved))
         self._end, self._cancelled, self._part = None, threading.Event(), "preparing"
-        self._ordered = ""
+        self._ordered, self._save_until_s = "", None
         self._thread = threading.Thread(
             target=self._go, args=(resume, self._cancelled), name="job", daemon=True
         )
@@ -159,6 +165,7 @@ class Work:
         self._cadence.save_once()
 
     def save(self, within_s: float) -> None:
+        self._save_until_s = self._watch.uptime_s() + within_s
         with self._lock:
             command = self._command
             if self._part == "preparing":  # there is nothing to save
@@ -169,6 +176,8 @@ class Work:
                 with suppress(NoAccess):  # the disk is full: the signal has to do
                     replace(self._folder.save, json.encode({"within_s": round(within_s)}))
                 command.terminate()
+                if self._outputs is not None:
+                    self._outputs.look()  # what is there by now, should the rest come too late
             else:
                 command.kill()
                 command.ended.wait(_KILL_S)
@@ -176,6 +185,8 @@ class Work:
     def stop(self) -> None:
         """Returns when nothing of the job is left, or after a while: there are processes that even
         SIGKILL does not end soon."""
+        if self._outputs is not None:
+            self._outputs.give_up()
         with self._lock:
             command = self._command
             if self._part == "preparing":
@@ -220,6 +231,8 @@ class Work:
             if cancelled.is_set():
                 return  # and somebody else has said how it ended
             self._part = "ending"
+        if self._outputs is not None:
+            self._outputs.finish(self._watch.real_s(self._outputs_s()))
         if code and self._boot.nodes == 1:
             with suppress(TradewindError):  # whether it got further decides about another try
                 self._newest("")
@@ -227,6 +240,11 @@ class Work:
         unprepared = self._setting_up and bool(code)
         self._end = _End(code, why.trouble, tail, why.again, unprepared)
         self._wake()
+
+    def _outputs_s(self) -> float:
+        if self._save_until_s is None:
+            return END_S
+        return max(self._save_until_s - self._watch.uptime_s(), 0.0)
 
     def _failed(self, error: TradewindError, trouble: str) -> tuple[int, str, Blame]:
         code = _TEMPFAIL if trouble == "infrastructure" else 1
@@ -254,9 +272,13 @@ class Work:
                 return code
             self._setting_up = False
             self._folder.setup_done.touch()
+        patterns = _list(given, "outputs")
+        if patterns and self._outputs is None:
+            self._outputs = self._patiently(lambda: self._outputs_in(folder, patterns), cancelled)
         if self._boot.nodes == 1:
             resume = self._patiently(lambda: self._newest(resume), cancelled)
         env["TRADEWIND_RESUME"] = resume
+        env = self._caches() | env
         if self._boot.nodes > 1 or meeting.is_torchrun(command):
             address = self._meet(cancelled)
             env |= {"MASTER_ADDR": address.host, "MASTER_PORT": str(address.port)}
@@ -319,6 +341,27 @@ class Work:
         _check(self._folder.bundle, sha256)
         unpack(self._folder.bundle, work)
 
+    def _outputs_in(self, folder: Path, patterns: Sequence[str]) -> Outputs:
+        """With what earlier legs have brought, once on each machine. A try in place finds the
+        folder as the last one left it."""
+        boot = self._boot
+        made = Outputs(
+            self._store,
+            boot.run_id,
+            boot.leg,
+            boot.rank,
+            patterns=patterns,
+            folder=folder,
+            remark=self._spool.remark,
+        )
+        if self._folder.outputs_back.exists():
+            made.take_over()  # a supervisor before this one has brought some
+        else:
+            # On a computer of the user's own, nobody else replaces what was submitted there.
+            made.put_back(sparing=bool(boot.job_sha256))
+            self._folder.outputs_back.touch()
+        return made
+
     def _secrets(self) -> dict[str, str]:
         named = _table(self.spec.job, "secrets") if self.spec else {}
         if not named:
@@ -378,8 +421,11 @@ class Work:
         own = _table(spec.job, "env")
         # `python` is the one that has Tradewind, as where the run was submitted.
         folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        inherited = environment.inherited(os.environ, (boot.store_url, spec.data))
+        for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
+            inherited.pop(name, None)  # see _caches
         return {
-            **environment.inherited(os.environ, (boot.store_url, spec.data)),
+            **inherited,
             "PATH": os.pathsep.join(folders),
             "PYTHONUNBUFFERED": "1",
             **own,
@@ -397,6 +443,14 @@ class Work:
             "TRADEWIND_LAYOUT": _layout(self.way),
             "TRADEWIND_TELEMETRY": str(self._folder.telemetry),
             meter.VARIABLE: str(self._folder.used),
+        }
+
+    def _caches(self) -> dict[str, str]:
+        """Where this try compiles to, unless the workload says where."""
+        folder = self._folder.new_compiled()
+        return {
+            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+            "TRITON_CACHE_DIR": str(folder / "triton"),
         }
 
     def _ours(self, path: str) -> dict[str, str]:
@@ -436,6 +490,13 @@ def _table(given: dict[str, Any], name: str) -> dict[str, str]:
     if not isinstance(table, dict):
         raise BadFile(f"the job's {name} is not a table of names and values")
     return {str(key): str(value) for key, value in table.items()}
+
+
+def _list(given: dict[str, Any], name: str) -> tuple[str, ...]:
+    value = given.get(name) or ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise BadFile(f"the job's {name} is not a list of text")
+    return tuple(value)
 
 
 def _check(bundle: Path, sha256: str) -> None:

@@ -329,6 +329,20 @@ RUN = Section(
             "[SAMPLE_KEY]",
         ),
         Field(
+            "outputs",
+            kinds.list_of(kinds.TEXT),
+            "files that the job writes, brought into the store for `tradewind get`; globs from the "
+            "job's folder",
+            "[out/*.pt, log.csv]",
+        ),
+        Field(
+            "include",
+            kinds.list_of(kinds.TEXT),
+            "files that are sent with the job though an ignore file names them; globs from the "
+            "job's folder",
+            "[data/*.bin]",
+        ),
+        Field(
             "max_duration",
             kinds.DURATION,
             "how long its machines may be up, one after another; then it saves and stops",

@@ -61,6 +61,9 @@ class Rental(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     taken_at_s: float | None
     """When its life as a spot machine ends, by this computer's clock; None: it is never taken."""
     notice_s: float
+    from_work_s: float = 0.0
+    """Its life begins when its job has told of progress, or so long after the purchase at the
+    latest, and `taken_at_s` is by as much later; 0: with the purchase."""
 
 
 class Purchase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,6 +96,8 @@ class MachineFolder:
         self.ending = path / "ending"
         self.ended = path / "ended.json"
         self.log = path / "host.log"
+        self.progress = path / "progress.json"
+        """Written by the job, as the supervisor tells it to (supervisor/folder.py)."""
 
     def end(self) -> End | None:
         return read(self.ended, End)

@@ -120,12 +120,12 @@ def now() -> float:
 def _live(folder: MachineFolder, rental: Rental) -> str:
     """Returns why the machine is over."""
     begun = clock.stopwatch()
-    supervisor = _Supervisor(folder, rental)
+    supervisor, life = _Supervisor(folder, rental), _Life(folder, rental)
     while True:
         why = supervisor.tended(asked=folder.ending.exists())
         if why:
             return why
-        taken_at_s = _taken_at_s(folder, rental)
+        taken_at_s = life.taken_at_s()
         if now() >= taken_at_s:
             return "the provider took it"
         if clock.stopwatch() - begun >= rental.boot.hard_stop_s:
@@ -205,19 +205,38 @@ class _Supervisor:
         self._poll.register(self._handle, select.POLLIN)
 
 
-def _taken_at_s(folder: MachineFolder, rental: Rental) -> float:
-    """When the machine will be taken as far as anybody knows; gives notice when it is due."""
-    due_s = float("inf") if rental.taken_at_s is None else rental.taken_at_s
-    try:
-        notice = read(folder.notice, Notice)
-    except BadFile:
-        notice = None  # someone writes it by hand, and has not finished
-    if notice is not None:
-        return min(due_s, notice.taken_at_s)
-    if rental.notice_s > 0 and now() >= due_s - rental.notice_s:
-        with suppress(NoAccess):  # a full disk: the next turn tries again
-            write_first(folder.notice, Notice(taken_at_s=due_s))
-    return due_s
+class _Life:
+    """Until when the machine is its user's."""
+
+    def __init__(self, folder: MachineFolder, rental: Rental) -> None:
+        self._folder, self._rental = folder, rental
+        self._waited_s: float | None = None if rental.from_work_s else 0.0
+        """How long it was until the job worked; None while it does not."""
+        self._since_s = now()
+
+    def taken_at_s(self) -> float:
+        """When the machine will be taken as far as anybody knows; gives notice when it is due."""
+        due_s = self._due_s()
+        try:
+            notice = read(self._folder.notice, Notice)
+        except BadFile:
+            notice = None  # someone writes it by hand, and has not finished
+        if notice is not None:
+            return min(due_s, notice.taken_at_s)
+        if self._rental.notice_s > 0 and now() >= due_s - self._rental.notice_s:
+            with suppress(NoAccess):  # a full disk: the next turn tries again
+                write_first(self._folder.notice, Notice(taken_at_s=due_s))
+        return due_s
+
+    def _due_s(self) -> float:
+        if self._rental.taken_at_s is None:
+            return float("inf")
+        if self._waited_s is None:
+            waited_s = now() - self._since_s
+            if waited_s < self._rental.from_work_s and not self._folder.progress.exists():
+                return float("inf")
+            self._waited_s = min(waited_s, self._rental.from_work_s)
+        return self._rental.taken_at_s + self._waited_s
 
 
 def _reap(supervisor: int) -> int | None:

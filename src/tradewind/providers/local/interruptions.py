@@ -23,6 +23,11 @@ class Interruptions(Protocol):
     def notice_s(self) -> float:
         """How long before it is taken a machine is told; 0: it is not."""
 
+    @property
+    def from_work_s(self) -> float:
+        """A life counts from when the machine's job works, or from so long after the purchase at
+        the latest; 0: from the purchase."""
+
     def lives(self, zone: str, machine_ids: Sequence[str], now: float) -> tuple[float | None, ...]:
         """When each machine of a purchase made now will be taken; None: never. Refused while they
         cannot be had."""
@@ -35,11 +40,13 @@ class Chaos(Struct, frozen=True):
     mean_life_s: float
     notice_s: float
     seed: int
+    from_work_s: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.mean_life_s < math.inf:
             raise InvalidValue(f"machines cannot live for {self.mean_life_s} s on average")
         _check_notice(self.notice_s)
+        _check_notice(self.from_work_s)
 
     def lives(self, zone: str, machine_ids: Sequence[str], now: float) -> tuple[float, ...]:
         return tuple(now - self.mean_life_s * math.log(self._draw(name)) for name in machine_ids)
@@ -67,6 +74,8 @@ class Replay(Struct, frozen=True):
     notice_s: float
     least_s: float = 0.0
     """Nor is what would be taken within so long of ours to be had: it is wanted back already."""
+    from_work_s: float = 0.0
+    """What was measured is of the world, which does not wait for a job."""
 
     def __post_init__(self) -> None:
         if not 0 < self.speed < math.inf:

@@ -181,10 +181,11 @@ class LocalProvider:
         names = [f"{_PREFIX}{request.launch_id}-{rank}" for rank in range(way.nodes)]
         now = self._clock()
         taken: Sequence[float | None] = (None,) * way.nodes
-        notice_s: float = FACTS.notice_s
+        notice_s, from_work_s = float(FACTS.notice_s), 0.0
         if way.market == "spot" and self._interruptions:
             taken = self._interruptions.lives(way.zone, names, now)
             notice_s = self._interruptions.notice_s
+            from_work_s = self._interruptions.from_work_s
         return Purchase(
             rentals=tuple(
                 Rental(
@@ -219,6 +220,7 @@ class LocalProvider:
                     command=self._command,
                     taken_at_s=taken_at_s,
                     notice_s=notice_s,
+                    from_work_s=from_work_s,
                 )
                 for rank, (name, taken_at_s) in enumerate(zip(names, taken, strict=True))
             )

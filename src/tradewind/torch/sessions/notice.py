@@ -1,8 +1,10 @@
 """How a training hears that its machine goes.
 
-SIGTERM, or the file `$TRADEWIND_SAVE`, whichever comes first. From then on there is so much time;
-when it has passed, the process ends, whatever it does: what it saved until then is saved. A second
-SIGTERM ends it at once.
+SIGTERM, or the file `$TRADEWIND_SAVE`, or the end of the torchrun that has started it: killed, that
+tells its workers nothing, and nobody would watch them any more. Whichever comes first. From then on
+there is so much time; when it has passed, the process ends, whatever it does: what it saved until
+then is saved. A second SIGTERM ends it at once. (Several ranks agree on a save over a store that
+torchrun itself keeps, so after its death they end with what they had saved.)
 
 A signal's handler runs when Python next does: never, while the main thread waits for a rank that is
 gone. So signals also write into a pipe, which another thread looks at.
@@ -28,6 +30,8 @@ GRACE_S = 25.0
 """torchrun kills its workers 30 s after it was asked to end."""
 EXIT_CODE = 143
 """128 and SIGTERM: what a process that obeyed it would have."""
+_ELASTIC = "TORCHELASTIC_RUN_ID"
+"""Set by torchrun."""
 _SAME_S = 1.0
 """torchrun and whoever asked it may both send the first signal."""
 
@@ -65,6 +69,7 @@ class Notice:
         self._installed = False
         self._pipe: tuple[int, int] | None = None
         self._handled = self._piped = self._signals = 0
+        self._parent = os.getppid() if _ELASTIC in os.environ else None
 
     def install(self) -> None:
         """Only a main thread can have handlers; elsewhere the file has to do."""
@@ -113,7 +118,9 @@ class Notice:
     def look(self) -> None:
         """From time to time, by another thread: for the file, and whether time is up."""
         if self._at is None and self._file is not None and self._file.exists():
-            self._begin(self._said_s(), f"{self._file} is there")
+            self._begin(self._said_s(), "the supervisor's file is there")
+        if self._parent is not None and os.getppid() != self._parent:
+            self._begin(self._grace_s, "torchrun, which started this, is gone")
         if self._pipe is not None:
             with suppress(BlockingIOError):
                 self._piped += os.read(self._pipe[0], 64).count(signal.SIGTERM)
@@ -130,7 +137,7 @@ class Notice:
             told_s = 0.0
         if told_s <= 0:
             return self._grace_s
-        return min(told_s, self._grace_s) if "TORCHELASTIC_RUN_ID" in os.environ else told_s
+        return min(told_s, self._grace_s) if _ELASTIC in os.environ else told_s
 
     def _begin(self, left_s: float, why: str) -> None:
         if self._at is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.sessions.state import Parts
+from tradewind.torch.sessions.state import Parts, bare
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.trees import packed
 
@@ -29,6 +30,7 @@ class Saver:
         self._checkpoints, self._parts, self._where, self._more = checkpoints, parts, where, more
         self._around, self._made_with, self._warn = around, made_with, warn
         self.step = self.epoch = self.saved_epoch = 0
+        self._configs = {name: _config(module) for name, module in parts.modules.items()}
 
     def check(self) -> None:
         """What cannot be saved is found out now, and not when the first save is due."""
@@ -61,6 +63,7 @@ class Saver:
             "epoch": self.epoch,
             "feed": feed,
             "made_with": self._made_with,
+            "model_config": {name: text for name, text in self._configs.items() if text},
             **more,
         }
         mine = {**captured.mine, "feed": my_feed, **my_more}
@@ -88,3 +91,16 @@ def _packed(shared: dict[str, Any]) -> bytes:
         for name, state in shared["state"]["others"].items():
             packed(state, name)
         raise
+
+
+def _config(module: Any) -> str:
+    """What Hugging Face calls config.json, so that the weights can be used without the script; ""
+    where the model has none."""
+    config: Any = getattr(bare(module), "config", None)
+    try:
+        words = dict(config.to_dict()) if hasattr(config, "to_dict") else {}
+        if words and not words.get("architectures"):  # as save_pretrained does
+            words["architectures"] = [type(bare(module)).__name__]
+        return json.dumps(words, indent=2, sort_keys=True) + "\n" if words else ""
+    except (TypeError, ValueError, RecursionError):  # a config of somebody else's kind
+        return ""

@@ -16,9 +16,9 @@ from tradewind.providers.aws.footprint import OWNER, bucket_of, name, secrets_pa
 
 Document = dict[str, Any]
 
-WRITTEN_BY_MACHINES = ("machines", "logs", "metrics", "legs", "checkpoints", "shards")
-DELETED_BY_MACHINES = ("checkpoints", "shards")
-"""Pruning: all that a training removes."""
+WRITTEN_BY_MACHINES = ("machines", "logs", "metrics", "legs", "checkpoints", "shards", "outputs")
+DELETED_BY_MACHINES = ("checkpoints", "shards", "outputs")
+"""Pruning: all that a training removes, and outputs that its job has replaced."""
 NEVER_WRITTEN = ("journal", "volumes", "job")
 """Of runs. In a pattern `*` matches slashes too, so `runs/*/logs/*` alone would let a machine put
 `logs/x` below somebody's journal: these are denied in so many words."""

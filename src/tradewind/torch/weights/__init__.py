@@ -1,0 +1,1 @@
+"""The trained weights out of a checkpoint, in formats that others read."""
