@@ -76,3 +76,13 @@ def test_no_script(cli: Cli, tmp_path: Path) -> None:
     done = cli("verify", str(tmp_path / "train.py"))
     assert done.code == 3
     assert "there is no script" in done.err
+
+
+def test_the_example_without_a_loader(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = Path(__file__).parents[2] / "examples" / "gpt-memmap" / "train.py"
+    done = cli("verify", str(script), "--steps", "8")
+    assert done.code == 0, done.out + done.err
+    assert "weights         the same in 8 steps" in done.out

@@ -81,6 +81,7 @@ EXCUSES = [
         Excuse(f"examples/{name}/README.md", r"(cd |python |torchrun |tradewind (run|get) )", where)
         for name, where in (
             ("tiny-gpt", "tests/torch/test_tiny_gpt.py, killed"),
+            ("gpt-memmap", "tests/cli/test_verify.py, killed"),
             ("resnet", "tests/system/test_examples.py, killed"),
             ("finetune-lora", "tests/system/test_examples.py, killed"),
             ("big-model", "tests/system/test_examples.py, killed"),

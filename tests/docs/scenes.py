@@ -173,9 +173,36 @@ model, optimizer, scheduler = optimized()
 """
 )
 
+_ELSEWHERE = """
+import os
+session.finish()
+os.mkdir("other")
+os.chdir("other")
+loader = DataLoader(torch.zeros(16, 2, 8), batch_size=2)
+"""
+
 PYTHON = {
     "README.md": {1: _TRAINING},
     "docs/torch.md": {1: _TRAINING},
+    "docs/scripts.md": {
+        1: _TRAINING
+        + """
+class Model(torch.nn.Linear):
+    def forward(self, x, y):
+        return (super().forward(x) - y).square().mean()
+
+def get_batch():
+    return torch.randn(4, 8), torch.randn(4, 8)
+
+def set_lr(optimizer, step):
+    optimizer.param_groups[0]["lr"] = 0.1 / (1 + step)
+
+model = Model(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+""",
+        2: _ELSEWHERE + "session = tw.session(model=model, optimizer=optimizer, data=loader)\n",
+        3: _ELSEWHERE + "labelled = unlabelled_loader = loader\n",
+    },
     "docs/checkpoints.md": {
         1: _TRAINING + "tensors = dict(model.named_parameters())\nrank, world = 0, 1\n"
     },

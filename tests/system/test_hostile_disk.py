@@ -111,18 +111,19 @@ def test_a_machine_whose_disk_is_full_works_on(
     made.quiet()
 
 
-def test_what_is_submitted_with_a_full_home_is_carried_out_later(
+def test_a_full_home_takes_no_run_and_loses_none(
     small_disk: SmallDisk, chain: Callable[..., Chain]
 ) -> None:
+    """A local run is written down at home before it is in the store: without that it could never
+    start."""
     made = chain(home=small_disk.path / "home")
+    work = str(counting(made))
     small_disk.fill()
-    run = made.detach(counting(made))
-    said = made.cli("tick", code=5)
-    assert "what this pass has seen is not kept" in said
-    assert "error:" in said
-    assert said.count("No space left") == 2
-    assert made.state(run).outcome == ""
+    said = made.cli("run", work, "--local", "--yes", "--detach", code=5)
+    assert "cannot be written: No space left" in said
+    assert made.ids() == []
     small_disk.free()
+    run = made.detach(Path(work))
     enough(made)
     assert made.over(run).outcome == "succeeded"
     made.quiet()

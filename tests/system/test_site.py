@@ -126,7 +126,7 @@ def copied(folder: Path) -> Path:
     source = folder / "source"
     for name in ("docs", "examples", "tools"):
         shutil.copytree(ROOT / name, source / name)
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml"):
         shutil.copy(ROOT / name, source)
     return source
 

@@ -198,8 +198,17 @@ def test_lists_of_batches_are_skipped_through() -> None:
     first = feed([10, 20, 30])
     assert all_of(first, most=4) == [10, 20, 30, 10]
     second = feed([10, 20, 30])
-    assert "1 batches are skipped" in second.restore(first.shared(), {})[0]
+    assert "1 batches" in second.restore(first.shared(), first.mine())[0]
     assert all_of(second) == [20, 30]
+
+
+def test_lists_of_other_batches_are_refused() -> None:
+    first = feed([10, 20, 30])
+    all_of(first, most=4)
+    other = feed([11, 20, 30])
+    other.restore(first.shared(), first.mine())
+    with pytest.raises(InvalidValue, match="gives other batches than before the checkpoint"):
+        all_of(other)
 
 
 def test_loaders_with_a_state_of_their_own_are_used_by_it() -> None:

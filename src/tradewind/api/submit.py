@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from tradewind import clock
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.errors import InvalidValue, NoAccess, NotFound, TradewindError
 
 if TYPE_CHECKING:
     from tradewind.api.rented import On
@@ -213,22 +213,31 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     run_id = clock.new_id(spec.name)
     handed.check(spec, "keep it in the cloud's own store of secrets (docs/aws.md#secrets)")
     values = handed.read(spec)
-    with tempfile.TemporaryDirectory() as place:
-        include = spec.job.get("include", ())
-        packed = bundle.pack(folder, Path(place) / "bundle.tar.gz", include=include)
-        store.upload(places.bundle(run_id), packed.path)
-    sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
-    spec = replace(spec, job=spec.job | sent)
-    handed.keep(run_id, values)
-    if any(way.provider == "local" for way in spec.ways):
-        owned.keep(run_id, spec.job)
-    if wish is not None:
-        wishes.keep(run_id, wish)
-        store.replace(places.rehearsal(run_id), json.encode(wish))
+
+    def drop() -> None:
+        for each in (wishes, handed, owned):
+            each.drop(run_id)
+
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            include = spec.job.get("include", ())
+            packed = bundle.pack(folder, Path(place) / "bundle.tar.gz", include=include)
+            sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
+            spec = replace(spec, job=spec.job | sent)
+            # What is needed here first: where a full disk refuses it, nothing is in the store.
+            handed.keep(run_id, values)
+            if any(way.provider == "local" for way in spec.ways):
+                owned.keep(run_id, spec.job)
+            if wish is not None:
+                wishes.keep(run_id, wish)
+            store.upload(places.bundle(run_id), packed.path)
+            if wish is not None:
+                store.replace(places.rehearsal(run_id), json.encode(wish))
+    except TradewindError:
+        drop()
+        raise
     if not steps.run(fleet.clerk().submit(run_id, spec), performer(store, {})):
-        wishes.drop(run_id)
-        handed.drop(run_id)
-        owned.drop(run_id)
+        drop()
         raise InvalidValue(
             f"submitting {run_id} took so long that it was given up", hint="run it again"
         )

@@ -51,7 +51,7 @@ COMMANDS = {
     "compare": "Compare instance types side by side.",
     "estimate": "Will it fit, and how fast will it go.",
     "profile": "Count what a PyTorch model of your own costs, without a GPU.",
-    "verify": "Kill a training script, resume it, and compare: does it resume to the bit?",
+    "verify": "Kill a training script, resume it, and see whether it comes to the same bits.",
     "calibrate": "Refit the estimator to measurements.",
     "init": "Say where runs are kept, and try whether it can be trusted.",
     "aws": "Set up an AWS account for a store, and undo that.",

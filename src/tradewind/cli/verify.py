@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "verify",
     cls=Command,
     examples="""
-    # kill train.py in the middle of 24 steps, resume it, and compare
+    # kill train.py in its first 24 steps, and resume it
     tradewind verify train.py
     # with its own arguments, on two ranks
     tradewind verify train.py --ranks 2 -- --batch-size 8
@@ -52,7 +52,9 @@ def command(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Run a training script for some steps twice: undisturbed, and killed and resumed.
+    """Kill a training script, resume it, and see whether it comes to the same bits.
+
+    It is run for some steps twice: undisturbed; and saved, killed, resumed, asked to end, resumed.
 
     Weights, the order of the data, random numbers, learning rates and metrics are compared after
     each step, to the bit. What differs is said, with its likely cause. Checkpoints go to a folder
@@ -69,7 +71,7 @@ def command(
     else:
         _show(path, result)
     if not result["same"]:
-        raise SystemExit(1)
+        raise click.exceptions.Exit(1)
 
 
 def _tried(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct, json
 
-from tradewind import clock
+from tradewind import clock, runs_store
 from tradewind.controller import drive, persist, seed
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
@@ -72,7 +72,7 @@ class Loop:
     def tick(self) -> Troubles:
         """One pass; what went wrong with which run."""
         if not self.controller.seed:
-            self.controller.seed = seed.find_or_make(self.store)
+            self.controller.seed = seed.find(self.store) or self._made_seed()
         self.controller.asks_month = self._purse.open()
         troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
         for provider in self._providers.values():
@@ -87,6 +87,15 @@ class Loop:
         except Exception as error:
             self.unkept = bug(str(self._path), error)
         return troubles
+
+    def _made_seed(self) -> bytes:
+        """Only where there is a run to look after: in a store of a newer Tradewind, whose runs
+        cannot be read, nothing is written."""
+        for run_id in runs_store.live_ids(self.store):
+            with suppress(TradewindError):
+                runs_store.load(self.store, run_id)
+                return seed.find_or_make(self.store)
+        return b""
 
     def watch(
         self,

@@ -1,8 +1,9 @@
 """What is left when all runs are over and should not be.
 
 Processes of the home; machines that are listed as running; marks of runs in `live/`; and files.
-Files may stay where they are documented to: the runs' own folders in the store, a controller's
-memory and its sign, the tokens of purchases, records of use, the logs of watchers. Purchases and
+Files may stay where they are documented to: the runs' own folders in the store and its seed, a
+controller's memory and its sign, the tokens of purchases, records of use, the logs of watchers, and
+that a run was submitted here, which a run needs to be resumed. Purchases and
 machines' folders are kept for an hour (LISTED_S), so it is looked what is left when that hour has
 passed.
 """
@@ -15,6 +16,7 @@ from tradewind import clock
 from tradewind.bench.chaos import ours
 from tradewind.model import places
 from tradewind.providers.local.provider import LISTED_S, LocalProvider
+from tradewind.signing import SEED
 from tradewind.store.base import RESERVED, Store
 
 _WAIT_S = 30.0
@@ -40,7 +42,7 @@ def keys(store: Store) -> list[str]:
     return [
         f"key {key}"
         for key in store.list_after("")
-        if not key.startswith((places.RUNS, "controllers/"))
+        if not key.startswith((places.RUNS, "controllers/")) and key != SEED
     ]
 
 
@@ -63,4 +65,4 @@ def _may_stay(home: Path, path: Path) -> bool:
     where = path.relative_to(home)
     if where.name.startswith(".") or where.name.endswith(".new"):
         return False
-    return where.parts[0] in _STAYS or where.parts[:2] == ("local", "tokens")
+    return where.parts[0] in _STAYS or where.parts[:2] in (("local", "tokens"), ("local", "runs"))

@@ -52,9 +52,9 @@ def _forget_unseeded(whole: dict[int, Row], broken: dict[int, Row]) -> None:
     if 1 not in whole or 1 not in broken:
         return
     first, again = whole[1].numbers, broken[1].numbers
-    other = {name for name in first if first[name] != again.get(name)}
+    seeded = {name for name in first if first[name] == again.get(name)}
     for row in (*whole.values(), *broken.values()):
-        row.numbers = {name: word for name, word in row.numbers.items() if name not in other}
+        row.numbers = {name: word for name, word in row.numbers.items() if name in seeded}
 
 
 def _of(row: Row, name: str) -> object:
