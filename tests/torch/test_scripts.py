@@ -44,6 +44,7 @@ EXACT = [
     "replay kept",
     "curriculum kept",
     "accelerated number",
+    "wrappers",
 ]
 REFUSED = {
     "scaled late": "that the session does not hold",
@@ -142,7 +143,7 @@ def test_warned(nursery: Nursery, script: str, tmp_path: Path) -> None:
 
 def test_a_script_that_is_exact_is_not_bothered(nursery: Nursery, tmp_path: Path) -> None:
     """Warnings are for what goes wrong."""
-    for number, script in enumerate(("epochs_kept", "accumulate session", "gpt_memmap steps")):
+    for number, script in enumerate(("accumulate session", "gpt_memmap steps", "wrappers")):
         folder = tmp_path / str(number)
         folder.mkdir()
         assert Tried(nursery, script, folder).warnings() == []

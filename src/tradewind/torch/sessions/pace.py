@@ -73,6 +73,11 @@ class Pace:
         assert self.per_step is not None
         self.ahead = max(given - self.per_step, 0)
 
+    def plain(self) -> None:
+        """Nothing is fetched ahead, for sure."""
+        self.per_step, self.ahead = max(self.unstepped, 1), 0
+        self._marks.clear()
+
     def known(self) -> bool:
         """Whether it can be said which batches are consumed."""
         return self.ahead is not None
@@ -83,10 +88,9 @@ class Pace:
 
     def in_flight(self) -> int:
         """Steps whose batches are given already."""
-        return self.unstepped_total() // self.per_step if self.per_step else 0
-
-    def unstepped_total(self) -> int:
-        return self.unstepped + (self.ahead or 0)
+        if not self.ahead or not self.per_step:
+            return 0
+        return (self.unstepped + self.ahead) // self.per_step
 
     # -- accumulated gradients ---------------------------------------------------------------------
 

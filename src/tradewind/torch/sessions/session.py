@@ -9,11 +9,13 @@ itself, which then has to be the last line of the body.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.sessions import unheld
 from tradewind.torch.sessions.again import Again
+from tradewind.torch.sessions.loops import inside, taker
 from tradewind.torch.sessions.restoring import Back
 from tradewind.torch.sessions.script import Script, Watch
 from tradewind.torch.sessions.second import Second
@@ -161,6 +163,8 @@ class Session(Training):
                 self._begin()
             while self._wanted(max_steps):
                 from_s = now_s()
+                if pace.ahead is None:
+                    self._taker = taker()
                 pace.gave(self._mark)
                 try:
                     with unheld.reading():
@@ -240,7 +244,10 @@ class Session(Training):
         """A step is made; on every rank, as often. Values are kept as metrics of rank 0: tensors
         stay where they are, and nothing waits for them. `tokens` is how many of them this step had
         on this rank, where that cannot be seen in its batch."""
-        self._pace.made()
+        if self._pace.ahead is None:
+            self._learn()
+        else:
+            self._pace.made()
         self.made(values)
         if not self._iterating:
             self._begun_alone()
@@ -248,6 +255,20 @@ class Session(Training):
         elif self._pace.ahead:
             self._noted = self._moved()
             self.between()
+
+    _taker: FrameType | None = None
+
+    def _learn(self) -> None:
+        """Whether the loop fetches ahead."""
+        if inside(self._taker):
+            self._pace.plain()
+        self._taker = None
+        self._pace.made()
+        if self._pace.ahead:
+            self._voice.say(
+                f"the loop fetches its batches {self._pace.ahead} ahead: those that no step was"
+                " made with count as not consumed, and session.step() has to be the last line"
+            )
 
     # -- between two steps -------------------------------------------------------------------------
 

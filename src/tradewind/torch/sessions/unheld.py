@@ -64,6 +64,7 @@ def _scalers(given: list[Any]) -> list[Any]:
     from torch.amp import GradScaler
 
     known = {id(each) for each in given}
+    known |= {id(each) for session in _sessions for each in session.others()}
     return [each for each in _alive((GradScaler,)) if each.is_enabled() and id(each) not in known]
 
 
@@ -182,6 +183,9 @@ class Unheld:
     def close(self) -> None:
         _sessions.discard(self)
 
+    def others(self) -> list[Any]:
+        return list(self._parts.others.values())
+
     # -- what others tell --------------------------------------------------------------------------
 
     def stepped(self, optimizer: Any) -> None:
@@ -249,7 +253,9 @@ class Unheld:
         if self._looks == 0:
             self._check_dtypes()
             self._check_made_later()
-            self._copies = [(ref(each), digest_of(_some(each))) for each in self._strangers()]
+            self._copies = [
+                (ref(each), digest_of(_some(each, self._mine()))) for each in self._strangers()
+            ]
         else:
             self._check_changes()
         self._looks += 1
@@ -296,7 +302,7 @@ class Unheld:
                 )
         for there, word in self._copies:
             module = there()
-            if module is not None and digest_of(_some(module)) != word:
+            if module is not None and digest_of(_some(module, self._mine())) != word:
                 self._copies = []
                 raise InvalidValue(
                     f"a {type(module).__name__} changes in training, and the session does not hold"
@@ -332,7 +338,7 @@ class Unheld:
         """Models that the session does not hold, and that are not part of another."""
         import torch
 
-        mine = {id(p) for p in self._parts.names}
+        mine = self._mine()
         known: set[int] = set()
         for each in self._parts.modules.values():
             known |= {id(inner) for inner in each.modules()}
@@ -345,18 +351,24 @@ class Unheld:
         return [
             each
             for each in alive
-            if id(each) not in inner
-            and "_parameters" in vars(each)
-            and any(id(tensor) not in mine for tensor in _some(each))
+            if id(each) not in inner and "_parameters" in vars(each) and _some(each, mine)
         ]
+
+    def _mine(self) -> set[int]:
+        """The tensors that the session holds: a wrapper around a model has no others."""
+        found = {id(parameter) for parameter in self._parts.names}
+        for each in self._parts.modules.values():
+            found |= {id(buffer) for buffer in bare(each).buffers()}
+        return found
 
 
 def _children(module: Any) -> list[Any]:
     return [each for each in vars(module).get("_modules", {}).values() if each is not None]
 
 
-def _some(module: Any) -> list[Any]:
-    tensors = [*module.parameters(), *module.buffers()]
+def _some(module: Any, mine: set[int]) -> list[Any]:
+    """Of its own tensors."""
+    tensors = [each for each in (*module.parameters(), *module.buffers()) if id(each) not in mine]
     return tensors if len(tensors) <= _TENSORS else tensors[: _TENSORS // 2] + tensors[-32:]
 
 
