@@ -149,6 +149,16 @@ class Checkpoints:
         ranks is not saved then."""
         self._saver.let_go(timeout_s)
 
+    def held(self) -> int:
+        """Bytes of the GPU that are kept for clones of the state, between saves. Training gets them
+        before it would run out of memory."""
+        return self._saver.held()
+
+    def give_back(self) -> int:
+        """To be called now and then, by any thread. If training has had to take some of them, all
+        are given back for good: how many that were."""
+        return self._saver.give_back()
+
     def would_take_s(self) -> float:
         """How long a save that began now would take until it is durable, by what the last one
         took; what is under way included."""

@@ -174,6 +174,15 @@ class Saver:
         if job is not None and self._stager is not None:
             self._stager.gate(job.snapshot)
 
+    def held(self) -> int:
+        return self._stager.held if self._stager is not None else 0
+
+    def give_back(self) -> int:
+        job = self.job
+        if self._stager is None or (job is not None and not job.free.is_set()):
+            return 0
+        return self._stager.give_back()
+
     def would_take_s(self) -> float:
         if self._layout is None:
             return 0.0
