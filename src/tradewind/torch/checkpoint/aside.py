@@ -4,8 +4,8 @@ computer's memory: what is copied so is out of training's way at once.
 Small tensors are gathered in one piece, laid out as the file is, and leave the device in one copy.
 Large ones are cloned, where the device has memory to spare. That memory is the training's: it is
 taken for the second that a save needs to leave the device, and lies idle after that in a pool from
-which PyTorch serves the training rather than run out of memory. A pool, because memory that is
-simply given back would be cut up by the next allocation, and the driver takes 60 ms to have it back.
+which PyTorch serves the training rather than run out of memory. A pool, because memory that was
+just given back would be cut up by the next allocation, and the driver takes 60 ms to get it back.
 """
 
 from __future__ import annotations

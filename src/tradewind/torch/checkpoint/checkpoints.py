@@ -105,7 +105,7 @@ class Checkpoints:
         `deadline_s` it has so long, and the network to itself; it first lets the last one
         finish, within that time. `wait` waits until it is durable; False then says it is not."""
         limit_s = self._limit_s if deadline_s is None else deadline_s
-        job = self._saver.next(step, limit_s, hurry=deadline_s is not None)
+        job = self._saver.next(step, limit_s, hurry=deadline_s is not None, waited=wait)
         why = self._saver.busy(limit_s if wait or deadline_s is not None else 0.0)
         if why:
             self._saver.skip(job, why)
@@ -138,7 +138,7 @@ class Checkpoints:
         return self._saver.durable
 
     def tidy(self, timeout_s: float) -> None:
-        """Waits until what the last one replaces is removed."""
+        """Waits until what the last one replaces is removed, and it was read back."""
         until = clock.monotonic() + timeout_s
         self._saver.rest(timeout_s)
         if self._saver.job is not None:
@@ -247,6 +247,8 @@ class Checkpoints:
         self, found: Found, tensors: Mapping[str, Any], own: Mapping[str, Any] | None
     ) -> Restored:
         alone = self.world == 1 or all(hasattr(t, "placements") for t in tensors.values())
+        if self._tidy:  # it will save, too
+            self._saver.warm()
         with files.Files(self.place, found.manifest, direct=alone) as open_files:
             reader = Reader(open_files)
             for name, tensor in tensors.items():

@@ -29,6 +29,7 @@ _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
 _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
+_READ_S = 1.0  # for reading back, where somebody waits
 SKIPS = "skips it"
 
 _LIFE = re.compile(r"[0-9a-f-]{1,64}")
@@ -63,6 +64,9 @@ class Saver:
         self._thread: threading.Thread | None = None
         self._chore: threading.Thread | None = None
         self._stage_rate, self._write_rate = _GUESSED_STAGE, _GUESSED_WRITE
+        self._warmed = False
+        self._whole = ""
+        """The key of the newest that was read in full."""
         self.job: Job | None = None
         self.durable: Saved | None = None
         self.life = clock.new_id("s").removeprefix("s-")
@@ -84,10 +88,21 @@ class Saver:
                 self._arena.close()
             self._arena = Arena(layout.bytes, self._stager.device if self._stager.cuda else None)
         self._stager.prepare(layout, self._arena)
-        if self._rank == 0:  # takes a second or two, which the first save need not
-            import torch.distributed.checkpoint.filesystem  # noqa: F401
+        self.warm()
         self._layout, self._known = layout, now
         return self._layout, self._arena, self._stager
+
+    def warm(self) -> None:
+        """What rank 0 will need to commit: the import takes a second or two, by a thread, while a
+        checkpoint is read or the first steps are made."""
+        if self._rank or self._warmed:
+            return
+        self._warmed = True
+
+        def load() -> None:
+            import torch.distributed.checkpoint.filesystem  # noqa: F401
+
+        threading.Thread(target=load, name="tradewind-import", daemon=True).start()
 
     def ready(self) -> bool:
         return self._arena is not None and self._arena.ready.is_set()
@@ -121,9 +136,9 @@ class Saver:
         self._thread.start()
         return True
 
-    def next(self, step: int, limit_s: float, *, hurry: bool) -> Job:
+    def next(self, step: int, limit_s: float, *, hurry: bool, waited: bool = False) -> Job:
         self._count += 1
-        return Job(self._count, step, limit_s, hurry=hurry)
+        return Job(self._count, step, limit_s, hurry=hurry, waited=waited)
 
     def busy(self, patience_s: float) -> str:
         """Why another cannot begin; "" if it can."""
@@ -197,13 +212,17 @@ class Saver:
         job = self.job
         if self._last is not None and job is not None and job.over.is_set():
             self._last.heard(_LAST_S)
-            job.cleared.wait(_LAST_S)
+            if not job.cleared.wait(_READ_S):
+                job.unread.set()
+                job.cleared.wait(_READ_S)
         self.rest(_LAST_S)
         if self._arena is not None and (job is None or job.over.is_set()) and not self._stuck:
             self._arena.close()
         self._arena = self._layout = self._known = None
 
     def let_go(self, timeout_s: float) -> None:
+        if self._arena is not None:  # a thread in a driver when Python ends makes the process abort
+            self._arena.stop(timeout_s)
         if self._group is not None:
             self._group.close()
         if self._thread is not None:
@@ -235,6 +254,8 @@ class Saver:
         if not job.hurry:  # or what has expired would heap up
             self.rest(job.left_s())
             if last is not None:
+                if job.waited:  # the disk is for what is waited for
+                    last.unread.set()
                 last.cleared.wait(job.left_s())
         try:
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
@@ -283,24 +304,32 @@ class Saver:
         )
 
     def _clear(self, job: Job, name: str, file: str) -> None:
-        """Removes what has expired, if what replaces it can be read."""
+        """Removes what has expired, as soon as one of those that stay is known to be whole; and
+        reads this one back, so that the next can rely on it."""
         place, group, key = self._place, self._group, self._place.manifest(job.step)
-        some = self._rank == 0 and bool(shelf.expired(place, self._keep, self._bad, key))
+        if self._whole in shelf.staying(place, self._keep, self._bad, key):
+            self.prune(key, name, whole=False)
+        some = self._rank == 0 and shelf.full(place, self._keep, self._bad, key)
         if group is not None:
             some = bool(group.from_first(f"save/{job.number}/expired", some, bool, _WORD_S))
-        if some:
-            found = shelf.open_key(place, key)
-            trouble = verify.read_back(place, found, file)
-            trouble = verify.agreed(group, job.number, trouble, job.limit_s)
-            if trouble:
-                if self._rank == 0:
-                    self._warn(f"step {job.step} was saved, and cannot be read: {trouble}")
-                self._bad.add(found.key)
-                return
+        if not some:
+            return
+        found = shelf.open_key(place, key)
+        trouble = verify.read_back(place, found, file, job.unread, job.limit_s)
+        trouble = verify.agreed(group, job.number, trouble, job.limit_s)
+        if trouble == verify.STOPPED:
+            return
+        if trouble:
+            if self._rank == 0:
+                self._warn(f"step {job.step} was saved, and cannot be read: {trouble}")
+            self._bad.add(found.key)
+            return
         self.prune(key, name)
 
-    def prune(self, key: str, name: str) -> None:
-        """What this one, which is known to be whole, replaces."""
+    def prune(self, key: str, name: str, *, whole: bool = True) -> None:
+        """What this one replaces. `whole`: it was read in full."""
+        if whole:
+            self._whole = key
         if self._rank == 0:
             shelf.prune(self._place, self._keep, self._bad, key, name)
         elif self._place.remote:

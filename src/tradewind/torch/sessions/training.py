@@ -24,6 +24,7 @@ from tradewind.torch.sessions import fingerprint, restoring
 from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
 from tradewind.torch.sessions.claims import Claim
 from tradewind.torch.sessions.due import Due
+from tradewind.torch.sessions.lent import Lent
 from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
 from tradewind.torch.sessions.saving import Saver
 from tradewind.torch.sessions.state import Parts
@@ -36,7 +37,7 @@ from tradewind.torch.telemetry.tally import Tally
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""
-_LAST_S, _CRASH_S, _END_S, _LAST_WORDS_S = 1800.0, 5.0, 2.0, 30.0
+_LAST_S, _CRASH_S, _TIDY_S, _END_S, _LAST_WORDS_S = 1800.0, 5.0, 1.0, 2.0, 30.0
 _FOLDER = "checkpoints"
 _KEEP = 2
 _WARM = 2  # steps after which optimizers have their state
@@ -199,7 +200,12 @@ class Training:
         self._notice = Notice(self._around.save, grace_s=grace_s, say=self._voice.say)
         self._notice.install()
         shield_all()
-        self._background = Background(self._notice.look, self._cadence.read, self._teller.tell)
+        self._background = Background(
+            self._notice.look,
+            self._cadence.read,
+            self._teller.tell,
+            Lent(self._checkpoints, self._voice).look,
+        )
         atexit.register(self.close)
 
     def _gate(self, *_: Any) -> None:
@@ -325,7 +331,7 @@ class Training:
         if self._closed:
             return
         self._checkpoints.finish(_CRASH_S)
-        self._checkpoints.tidy(_CRASH_S)
+        self._checkpoints.tidy(_TIDY_S)
         self._told_saved()
         self._end(words_s)
         self._notice.remove()
