@@ -33,7 +33,9 @@ class Gathered:
         self._views = _views(self.space, self.first, entries)
         frames = [(at, data) for at, data in layout.frames if self.first <= at < self.last and data]
         held = bytearray(b"".join(data for _, data in frames))
-        told = torch.frombuffer(held, dtype=torch.uint8).to(device)
+        told = torch.frombuffer(held, dtype=torch.uint8)
+        if told.device != torch.device(device):  # from pinned memory, or training would wait for it
+            told = told.pin_memory().to(device, non_blocking=True)
         parts = told.split([len(data) for _, data in frames])
         begin = self.first
         torch._foreach_copy_(
@@ -52,31 +54,43 @@ def small(layout: Layout, device: Any) -> Gathered | None:
 
 
 class Room:
-    """Memory for clones of the entries at the end of a layout."""
+    """Memory for clones of the entries at the end of a layout. Once training has had to take some
+    of it, it is not used any more, and goes back to the driver when nothing lies in it: with a
+    tensor of training's in it, the rest could be had by nobody."""
 
     def __init__(self, entries: Sequence[Entry], size: int, device: Any) -> None:
         self._entries, self._device = entries, device
         self._pool = _pool()
+        self._wanted = False
         self.first, self.bytes = entries[0].at, size
 
     def clone(self, sources: Mapping[int, Any]) -> Sources | None:
-        """By the stream that trains. Who drops them gives the memory back; None: training has it
-        by now."""
+        """By the stream that trains. Who drops them gives the memory back; None: training has some
+        of it by now."""
         import torch
 
-        if self.wanted():
+        if self.look():
             return None
         try:
             with self._within():
                 space = torch.empty(self.bytes, dtype=torch.uint8, device=self._device)
         except torch.cuda.OutOfMemoryError:
+            self._wanted = True
             return None
         views = _views(space, self.first, self._entries)
         _copy(views, sources)
         return sorted((each for kind in views.values() for each in kind), key=lambda e: e[0].at)
 
-    def wanted(self) -> bool:
-        """Whether the training uses some of it, while no save does."""
+    def look(self) -> bool:
+        """While no save uses it: whether training wants it, or once did."""
+        self._wanted = self._wanted or self._used()
+        return self._wanted
+
+    def can_go(self) -> bool:
+        """In the thread that trains: whether it wants it, and has nothing in it at the moment."""
+        return self._wanted and not self._used()
+
+    def _used(self) -> bool:
         if self._pool is None:
             return False
         blocks = (block for segment in self._pool.snapshot() for block in segment["blocks"])

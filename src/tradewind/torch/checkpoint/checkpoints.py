@@ -154,9 +154,13 @@ class Checkpoints:
         before it would run out of memory."""
         return self._saver.held()
 
+    def look(self) -> None:
+        """To be called now and then, by any thread: whether training had to take some of them."""
+        self._saver.look()
+
     def give_back(self) -> int:
-        """To be called now and then, by any thread. If training has had to take some of them, all
-        are given back for good: how many that were."""
+        """To be called between two steps, by the thread that trains: if it had to, all are given
+        back for good. How many that were."""
         return self._saver.give_back()
 
     def would_take_s(self) -> float:

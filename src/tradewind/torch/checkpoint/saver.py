@@ -87,7 +87,7 @@ class Saver:
             if self._arena is not None:
                 self._arena.close()
             self._arena = Arena(layout.bytes, self._stager.device if self._stager.cuda else None)
-        self._stager.prepare(layout, self._arena)
+        self._stager.prepare(layout)
         self.warm()
         self._layout, self._known = layout, now
         return self._layout, self._arena, self._stager
@@ -192,11 +192,15 @@ class Saver:
     def held(self) -> int:
         return self._stager.held if self._stager is not None else 0
 
+    def look(self) -> None:
+        if self._stager is not None and self._idle():
+            self._stager.look()
+
     def give_back(self) -> int:
-        job = self.job
-        if self._stager is None or (job is not None and not job.free.is_set()):
-            return 0
-        return self._stager.give_back()
+        return self._stager.give_back() if self._stager is not None and self._idle() else 0
+
+    def _idle(self) -> bool:
+        return self.job is None or self.job.free.is_set()
 
     def would_take_s(self) -> float:
         if self._layout is None:
@@ -256,8 +260,10 @@ class Saver:
             if last is not None:
                 if job.waited:  # the disk is for what is waited for
                     last.unread.set()
-                last.cleared.wait(job.left_s())
+                last.cleared.wait(_READ_S if job.waited else job.left_s())
         try:
+            if self._stager is not None and self._layout is not None and self._arena is not None:
+                self._stager.frame(self._layout, self._arena)
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
             trouble = f"rank {self._rank}: {getattr(error, 'message', None) or error}"

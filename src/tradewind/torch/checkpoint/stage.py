@@ -49,7 +49,7 @@ class Stager:
         self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
         self._small: Gathered | None = None
         self._room: Room | None = None
-        self._asked = False
+        self._asked = self._framed = False
         self._hasty: set[str] = set()
         """Names of tensors that were seen to change before the gate."""
 
@@ -58,11 +58,16 @@ class Stager:
         """Bytes of the device that are kept for clones, as long as training does not need them."""
         return self._room.bytes if self._room is not None else 0
 
+    def look(self) -> None:
+        """Now and then, by any thread, while no save is under way."""
+        if self._room is not None:
+            self._room.look()
+
     def give_back(self) -> int:
-        """The memory for clones, if training uses some of it: it would have to ask for each piece
-        anew, the slow way. How much that was. Not while a save is under way."""
+        """By the thread that trains, between steps: the memory for clones, once training has had to
+        take some of it, as it gets each piece of it the slow way. How much that was."""
         room = self._room
-        if room is None or not room.wanted():
+        if room is None or not room.can_go():
             return 0
         self._room = None
         return room.bytes
@@ -74,11 +79,17 @@ class Stager:
         if self.cuda:
             torch.cuda.set_device(self.device)
 
-    def prepare(self, layout: Layout, arena: Arena) -> None:
-        """The framing goes into the arena, and that of small tensors onto the device."""
+    def frame(self, layout: Layout, arena: Arena) -> None:
+        """By the thread that writes the file."""
+        if not self._framed:
+            for at, data in layout.frames:
+                arena.memory[at : at + len(data)] = data
+            self._framed = True
 
-        for at, data in layout.frames:
-            arena.memory[at : at + len(data)] = data
+    def prepare(self, layout: Layout) -> None:
+        """That of small tensors goes onto the device; the framing into the arena with the first
+        save, behind training's back: the memory comes into being by being written to."""
+        self._framed = False
         self._small, self._room, self._asked = None, None, False
         if self.cuda:
             self._small = aside.small(layout, self.device)
@@ -166,7 +177,6 @@ class Stager:
             self._small.gather(sources)
         cloned = self._room.clone(sources) if self._room is not None else None
         if self._room is None or cloned is None:
-            self._room = None
             return [], large
         first = self._room.first
         return cloned, [each for each in large if each[0].at < first]

@@ -23,15 +23,18 @@ class Lent:
         if now_s < self._next_s:
             return
         self._next_s = now_s + _LOOK_S
-        held = self._checkpoints.held()
-        if held and not self._said:
+        self._checkpoints.look()
+        if not self._said and (held := self._checkpoints.held()):
             self._said = True
             self._voice.say(
                 f"checkpoints are copied by way of {held / 1e9:.1f} GB of the GPU that are free;"
-                " training is given them when it needs more"
+                " training gets them when it needs more"
             )
+
+    def between(self) -> None:
+        """Between two steps, now and then, by the thread that trains."""
         if given := self._checkpoints.give_back():
             self._voice.say(
                 f"training needs more memory of the GPU: the {given / 1e9:.1f} GB that checkpoints"
-                " were copied by way of are given back, and it waits longer for each save now"
+                " were copied by way of are given back, and each save holds it up for longer now"
             )

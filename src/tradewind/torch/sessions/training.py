@@ -200,11 +200,9 @@ class Training:
         self._notice = Notice(self._around.save, grace_s=grace_s, say=self._voice.say)
         self._notice.install()
         shield_all()
+        self._lent = Lent(self._checkpoints, self._voice)
         self._background = Background(
-            self._notice.look,
-            self._cadence.read,
-            self._teller.tell,
-            Lent(self._checkpoints, self._voice).look,
+            self._notice.look, self._cadence.read, self._teller.tell, self._lent.look
         )
         atexit.register(self.close)
 
@@ -267,6 +265,7 @@ class Training:
                 notice.told(heard.left_s)
                 self._stopping = True
         self._poll()
+        self._lent.between()
         if self._telemetry is not None:
             self._telemetry.look(now_s)
 
