@@ -144,6 +144,11 @@ class Checkpoints:
         if self._saver.job is not None:
             self._saver.job.cleared.wait(max(0.0, until - clock.monotonic()))
 
+    def leave(self, timeout_s: float) -> None:
+        """As `tidy`, at the end of a process: not until a large one is read back."""
+        if self._saver.job is not None:
+            self._saver.leave_unread(self._saver.job, 1.0, timeout_s)
+
     def let_go(self, timeout_s: float) -> None:
         """Waits for nobody any more, before the process ends. What is under way and needs other
         ranks is not saved then."""

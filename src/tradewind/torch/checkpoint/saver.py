@@ -29,7 +29,7 @@ _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
 _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
-_READ_S = 1.0  # for reading back, where somebody waits
+_READ_S, _QUICK = 1.0, 1 << 30  # for reading back what is larger, where somebody waits
 SKIPS = "skips it"
 
 _LIFE = re.compile(r"[0-9a-f-]{1,64}")
@@ -83,11 +83,12 @@ class Saver:
         if self._stager is None:
             self._stager = Stager(self._device or _device_of([*tensors.values(), *own.values()]))
         layout = lay_out(tensors, own, *self._share)
+        # Before the arena: while that is made and pinned, whoever asks for memory waits a second.
+        self._stager.prepare(layout)
         if self._arena is None or self._arena.size < layout.bytes:
             if self._arena is not None:
                 self._arena.close()
             self._arena = Arena(layout.bytes, self._stager.device if self._stager.cuda else None)
-        self._stager.prepare(layout)
         self.warm()
         self._layout, self._known = layout, now
         return self._layout, self._arena, self._stager
@@ -216,13 +217,20 @@ class Saver:
         job = self.job
         if self._last is not None and job is not None and job.over.is_set():
             self._last.heard(_LAST_S)
-            if not job.cleared.wait(_READ_S):
-                job.unread.set()
-                job.cleared.wait(_READ_S)
+            self.leave_unread(job, _READ_S, _LAST_S)
         self.rest(_LAST_S)
         if self._arena is not None and (job is None or job.over.is_set()) and not self._stuck:
             self._arena.close()
         self._arena = self._layout = self._known = None
+
+    def leave_unread(self, job: Job, patience_s: float, timeout_s: float) -> None:
+        """Waits until it is cleared; not until a large one is read back, nor until what it replaces
+        is removed, which both take seconds."""
+        if job.image.size < _QUICK:
+            job.cleared.wait(timeout_s)
+        elif not job.cleared.wait(patience_s):
+            job.unread.set()
+            job.cleared.wait(min(_READ_S, timeout_s))
 
     def let_go(self, timeout_s: float) -> None:
         if self._arena is not None:  # a thread in a driver when Python ends makes the process abort
@@ -259,8 +267,9 @@ class Saver:
             self.rest(job.left_s())
             if last is not None:
                 if job.waited:  # the disk is for what is waited for
-                    last.unread.set()
-                last.cleared.wait(_READ_S if job.waited else job.left_s())
+                    self.leave_unread(last, 0.0, job.left_s())
+                else:
+                    last.cleared.wait(job.left_s())
         try:
             if self._stager is not None and self._layout is not None and self._arena is not None:
                 self._stager.frame(self._layout, self._arena)

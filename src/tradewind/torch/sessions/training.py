@@ -37,7 +37,7 @@ from tradewind.torch.telemetry.tally import Tally
 
 _SPARE_S = 2.0
 """Of the time that a notice leaves, for what comes after the save."""
-_LAST_S, _CRASH_S, _TIDY_S, _END_S, _LAST_WORDS_S = 1800.0, 5.0, 1.0, 2.0, 30.0
+_LAST_S, _CRASH_S, _END_S, _LAST_WORDS_S = 1800.0, 5.0, 2.0, 30.0
 _FOLDER = "checkpoints"
 _KEEP = 2
 _WARM = 2  # steps after which optimizers have their state
@@ -330,7 +330,7 @@ class Training:
         if self._closed:
             return
         self._checkpoints.finish(_CRASH_S)
-        self._checkpoints.tidy(_TIDY_S)
+        self._checkpoints.leave(_CRASH_S)
         self._told_saved()
         self._end(words_s)
         self._notice.remove()
