@@ -13,7 +13,7 @@ import pytest
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.errors import BadFile, InvalidValue
-from tradewind.torch.checkpoint import Checkpoints, Place, files, saver
+from tradewind.torch.checkpoint import Checkpoints, Place, files, saver, verify
 from tradewind.torch.checkpoint.job import Job
 from tradewind.torch.checkpoint.manifest import Manifest, decode
 from tradewind.torch.checkpoint.pieces import PieceFile
@@ -216,6 +216,7 @@ def test_who_waits_for_a_save_does_not_wait_for_the_reading_of_another(
     monkeypatch.setattr(saver.Saver, "next", following)
     monkeypatch.setattr(files.Files, "read", read)
     monkeypatch.setattr(saver, "_QUICK", 0)
+    monkeypatch.setattr(verify, "_READERS", 1)  # which looks between two pieces
     checkpoints = Checkpoints(Place(tmp_path), keep=1)
     assert checkpoints.save(1, tensors(1))
     assert reading.wait(60)
