@@ -14,6 +14,7 @@ from typing import Any
 from tradewind.errors import InvalidValue
 
 _MARK = "\0tensor"
+_PLAIN = {str, int, float, bool, bytes, type(None)}
 
 
 def apart(value: Any, name: str, tensors: dict[str, Any]) -> Any:
@@ -85,8 +86,19 @@ def packed(tree: Any, whose: str) -> bytes:
         data = dumped(tree)
     except Exception as error:
         raise _too_much(whose, error) from None
-    readable(data, whose)
+    if not _is_plain(tree):
+        readable(data, whose)
     return data
+
+
+def _is_plain(tree: Any) -> bool:
+    """Whether it is sure to come back. Reading it again, to know, takes ten times as long."""
+    kind = type(tree)
+    if kind is dict:
+        return all(map(_is_plain, tree)) and all(map(_is_plain, tree.values()))
+    if kind is list or kind is tuple:
+        return all(map(_is_plain, tree))
+    return kind in _PLAIN
 
 
 def readable(data: bytes, whose: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import zlib
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.errors import BadFile, InvalidValue
-from tradewind.torch.checkpoint import Checkpoints, Place
+from tradewind.torch.checkpoint import Checkpoints, Place, files, saver, verify
+from tradewind.torch.checkpoint.job import Job
 from tradewind.torch.checkpoint.manifest import Manifest, decode
 from tradewind.torch.checkpoint.pieces import PieceFile
 
@@ -192,3 +194,52 @@ def test_manifests_that_somebody_made_up(changes: dict[str, Any]) -> None:
     data = f'{body[:-1]}, "manifest_crc32": {zlib.crc32(body.encode())}}}'
     with pytest.raises(BadFile, match="key is damaged"):
         decode(data.encode(), "key")
+
+
+def test_who_waits_for_a_save_does_not_wait_for_the_reading_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is removed for one that nobody has read; the next that is read makes up for it."""
+    reading, real, begin = threading.Event(), files.Files.read, saver.Saver.next
+    jobs: dict[int, Job] = {}
+
+    def following(self: saver.Saver, step: int, *given: Any, **options: Any) -> Job:
+        jobs[step] = begin(self, step, *given, **options)
+        return jobs[step]
+
+    def read(self: files.Files, name: str, number: int, space: memoryview) -> int:
+        if name.endswith(".distcp") and number == 0:
+            reading.set()
+            jobs[self.manifest.step].unread.wait(60)
+        return real(self, name, number, space)
+
+    monkeypatch.setattr(saver.Saver, "next", following)
+    monkeypatch.setattr(files.Files, "read", read)
+    monkeypatch.setattr(saver, "_QUICK", 0)
+    monkeypatch.setattr(verify, "_READERS", 1)  # which looks between two pieces
+    checkpoints = Checkpoints(Place(tmp_path), keep=1)
+    assert checkpoints.save(1, tensors(1))
+    assert reading.wait(60)
+    assert checkpoints.save(2, tensors(2), wait=True), "the first is still being read back"
+    assert jobs[1].unread.is_set()
+    checkpoints.close()
+    assert manifests(tmp_path) == [1, 2]
+    monkeypatch.undo()
+    saved(tmp_path, 3, keep=1)
+    assert manifests(tmp_path) == [3]
+
+
+def test_what_has_expired_goes_at_once_where_one_that_stays_was_read(tmp_path: Path) -> None:
+    checkpoints = Checkpoints(Place(tmp_path), keep=2)
+    for step in (1, 2):
+        assert checkpoints.save(step, tensors(step), wait=True)
+        checkpoints.tidy(60)
+    assert checkpoints._saver._whole.endswith("2.json")
+    assert checkpoints.save(3, tensors(3))
+    job = checkpoints._saver.job
+    assert job is not None
+    job.unread.set()  # it is not read itself
+    assert job.cleared.wait(60)
+    assert manifests(tmp_path) == [2, 3]
+    assert checkpoints._saver._whole.endswith("2.json")
+    checkpoints.close()

@@ -64,6 +64,36 @@ def test_plain_pytorch_reads_it(tmp_path: Path) -> None:
     assert torch.equal(some["kind"]["0"], wanted["kind.0"])
 
 
+@pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
+def test_tied_weights_are_written_once_and_found_under_each_name(tmp_path: Path) -> None:
+    weight = torch.randn(1000, 600)
+    part = weight[:500]  # begins where it does, and is another
+    now = {"embed": weight, "part": part, "head": weight.detach(), "other": torch.randn(3)}
+    checkpoints = Checkpoints(Place(tmp_path))
+    assert checkpoints.save(1, now, wait=True)
+    done = checkpoints.poll()
+    assert done is not None
+    assert done.bytes < 1.6 * 1000 * 600 * 4
+    found = checkpoints.newest()
+    assert found is not None
+    untied = blank(now)
+    assert checkpoints.read(found, untied).all_of_it
+    assert same(untied, now)
+    one = torch.zeros(1000, 600)
+    checkpoints.read(found, {"embed": one, "head": one})
+    assert same({"": one}, {"": weight})
+    (folder,) = shards(tmp_path)
+    theirs = blank(now)
+    dcp.load(theirs, checkpoint_id=folder)
+    assert same(theirs, now)
+    now["head"] = weight.clone()  # from now on it is another
+    assert checkpoints.save(2, now, wait=True)
+    done = checkpoints.poll()
+    assert done is not None
+    assert done.bytes > 2.4 * 1000 * 600 * 4
+    checkpoints.close()
+
+
 def test_other_types_and_shapes(tmp_path: Path) -> None:
     saved(tmp_path, 1)
     checkpoints = Checkpoints(Place(tmp_path))

@@ -1,8 +1,10 @@
 """Each way in turn: trains, saves while it trains, and compares what was saved with what was.
 
-The stall of a save is how much longer the steps took, from the one that it began in to the one in
-which it was durable, than as many undisturbed ones right before. `first` is the first save,
-`steady` the median of the others; `copying` counts the first four steps only.
+The stall of a save is how much longer the steps took, and what lay between them, from the one that
+it began in to the one in which it was durable, than as many undisturbed ones right before; less
+than nothing is said too. `first` is the first save, `steady` the median of the others; `copying`
+counts the first four steps only. `bare` is a step before there was anything of a way in the
+process, and `end` a last save that is waited for, with all that a way does after it.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from tradewind.bench.checkpoint.trainer import Trainer
 from tradewind.bench.checkpoint.ways import WAYS, Way
 from tradewind.errors import InvalidValue, MissingExtra, NotFound
 
-STEADY_LIMIT_S, FIRST_LIMIT_S = 0.10, 0.5
-WRITE_LIMIT, READ_LIMIT = 0.85, 0.80
+STEADY_LIMIT_S, FIRST_LIMIT_S = 0.05, 0.1
+WRITE_LIMIT, READ_LIMIT = 0.85, 0.83
 _LEAST = 4  # steps after a save
 _MOST_S = 200.0  # until it is durable
 _ROOM = 3.2  # the newest, two before, and a little: none is removed while another is written
@@ -59,6 +61,7 @@ def measure(
             "tensors": len(trainer.tensors()),
             "disk": _rounded(disk.ceiling(place, size)),
             "check_bytes_s": float(f"{_check_rate():.3g}"),
+            "bare_step_s": float(f"{_base(trainer):.4g}"),
             "ways": {},
         }
         for name in ways:
@@ -82,7 +85,9 @@ def _way(trainer: Trainer, name: str, folder: Path, ceiling: dict[str, float]) -
     way: Way | None = None
     try:
         way = make(folder, trainer.device)
-        return _rounded(_measured(trainer, way, saves, ceiling))
+        found = _measured(trainer, way, saves, ceiling)
+        found["end_s"] = way.end(saves, trainer.tensors())
+        return _rounded(found)
     except Exception as error:
         return {"failed": f"{type(error).__name__}: {error}"[:500]}
     finally:
@@ -98,28 +103,26 @@ def _measured(trainer: Trainer, way: Way, saves: int, ceiling: dict[str, float])
     began = clock.stopwatch()
     way.prepare(trainer.tensors())
     called_s = clock.stopwatch() - began
-    meanwhile: list[tuple[Any, Any]] = []
-    while not way.ready() or len(meanwhile) < 2:
+    meanwhile: list[Any] = []
+    while not way.ready() or len(meanwhile) < 3:
         meanwhile.append(trainer.step(way.gate))
     trainer.wait()
-    slowed_s = sum(trainer.seconds(step) - base for step in meanwhile)
-    stalls, copying, worst, durable, kept = [], [], [], [], {}
+    slowed_s = sum(taken - base for taken in trainer.seconds(meanwhile))
+    stalls, copying, worst, durable = [], [], [], []
+    kept: dict[str, Any] = {}
     facts: list[dict[str, float]] = []
     for number in range(saves):
         base = _base(trainer)  # anew: what a clock drifts by would count once for each step
-        last = number == saves - 1
-        if last:  # cloned on the device, in order, before the save begins
-            kept = {key: tensor.detach().clone() for key, tensor in trainer.tensors().items()}
-        taken, durable_s = _save(trainer, way, number)
-        stalls.append(max(0.0, sum(taken) - base * len(taken)))
-        copying.append(max(0.0, sum(taken[:_LEAST]) - base * _LEAST))
+        taken, durable_s, kept = _save(trainer, way, number, last=number == saves - 1)
+        stalls.append(sum(taken) - base * len(taken))
+        copying.append(sum(taken[:_LEAST]) - base * _LEAST)
         worst.append(max(taken) - base)
         durable.append(durable_s)
         facts += way.facts()
     found: dict[str, Any] = {
         "step_s": base,
         "prepare_s": called_s,
-        "prepare_slowed_s": max(0.0, slowed_s),
+        "prepare_slowed_s": slowed_s,
         "first_stall_s": stalls[0],
         "steady_stall_s": median(stalls[1:]) if saves > 1 else None,
         "steady_copying_s": median(copying[1:]) if saves > 1 else None,
@@ -147,25 +150,33 @@ def _base(trainer: Trainer) -> float:
     """An undisturbed step."""
     steps = [trainer.step(lambda: None) for _ in range(9)]
     trainer.wait()
-    return median(trainer.seconds(step) for step in steps[2:])
+    return median(trainer.seconds(steps[1:]))
 
 
-def _save(trainer: Trainer, way: Way, number: int) -> tuple[list[float], float]:
-    """How long each step took until it was durable, and how long that took."""
+def _save(
+    trainer: Trainer, way: Way, number: int, *, last: bool
+) -> tuple[list[float], float, dict[str, Any]]:
+    """How long each step took until it was durable, how long that took, and, of the last, what
+    should be in it."""
     tensors = trainer.tensors()
+    kept: dict[str, Any] = {}
+    steps = [trainer.step(way.gate)]
+    if last:  # cloned on the device, in order, before the save begins
+        kept = {key: tensor.detach().clone() for key, tensor in tensors.items()}
+        steps = [trainer.mark()]
     began = clock.stopwatch()
-    steps = [trainer.step(way.gate, lambda: way.save(number, tensors))]
+    steps.append(trainer.step(way.gate, lambda: way.save(number, tensors)))
     durable_s = 0.0
     while True:
         if not durable_s and way.durable():
             durable_s = clock.stopwatch() - began
-        if durable_s and len(steps) >= _LEAST:
+        if durable_s and len(steps) > _LEAST:
             break
         if clock.stopwatch() - began > _MOST_S:
             raise TimeoutError(f"not durable after {_MOST_S:g} s")
         steps.append(trainer.step(way.gate))
     trainer.wait()
-    return [trainer.seconds(step) for step in steps], durable_s
+    return trainer.seconds(steps), durable_s, kept
 
 
 def _wrong(kept: dict[str, Any], tensors: dict[str, Any]) -> Iterator[str]:

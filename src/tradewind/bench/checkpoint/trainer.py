@@ -1,13 +1,14 @@
 """A plain decoder and its AdamW, trained without waiting for the device at every step.
 
-Steps are timed by events on the device, from the beginning of one to its end. Python runs ahead of
-it by a step at most, as it does in real training: a save that takes Python less than that costs
-nothing, and a copy that does not wait for the last step copies what is not there yet.
+Steps are timed by events on the device, from the end of one to the end of the next. Python runs
+ahead of it by a step at most, as it does in real training: a save that takes Python less than that
+costs nothing, and a copy that does not wait for the last step copies what is not there yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tradewind import clock
@@ -42,14 +43,11 @@ class Trainer:
                 found[f"optimizer.{name}.{key}"] = value
         return found
 
-    def step(
-        self, gate: Callable[[], object], before: Callable[[], object] = lambda: None
-    ) -> tuple[Any, Any]:
-        """One step: its beginning and its end, for `seconds`. `before` is done within it, at its
-        beginning, and `gate` before the weights change."""
+    def step(self, gate: Callable[[], object], before: Callable[[], object] = lambda: None) -> Any:
+        """One step: its end, for `seconds`. `before` is done first, and `gate` before the weights
+        change."""
         import torch
 
-        begin = self._mark()
         before()
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.cuda):
             made = loss(self.model(self._tokens), self._tokens)
@@ -57,11 +55,11 @@ class Trainer:
         gate()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        end = self._mark()
+        end = self.mark()
         self._ends.append(end)
         if self.cuda and len(self._ends) > 1:
             self._ends.pop(0).synchronize()
-        return begin, end
+        return end
 
     def wait(self) -> None:
         import torch
@@ -69,12 +67,13 @@ class Trainer:
         if self.cuda:
             torch.cuda.synchronize()
 
-    def seconds(self, step: tuple[Any, Any]) -> float:
-        """When both have come: after `wait`."""
-        begin, end = step
-        return float(begin.elapsed_time(end)) / 1e3 if self.cuda else float(end - begin)
+    def seconds(self, ends: Sequence[Any]) -> list[float]:
+        """From each to the next, when all have come: after `wait`."""
+        if self.cuda:
+            return [float(a.elapsed_time(b)) / 1e3 for a, b in pairwise(ends)]
+        return [float(b - a) for a, b in pairwise(ends)]
 
-    def _mark(self) -> Any:
+    def mark(self) -> Any:
         import torch
 
         if not self.cuda:

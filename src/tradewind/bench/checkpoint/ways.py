@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tradewind import clock
 from tradewind.torch.checkpoint import Checkpoints, Place
 
 Tensors = dict[str, Any]
@@ -44,6 +45,10 @@ class Way:
     def facts(self) -> list[dict[str, float]]:
         """Of the newest, where it tells them."""
         return []
+
+    def end(self, number: int, tensors: Tensors) -> float | None:
+        """Seconds for a last save that is waited for, and whatever follows; None: not asked."""
+        return None
 
     def close(self) -> None:
         pass
@@ -178,6 +183,12 @@ class Ours(Way):
         found = self._checkpoints.newest()
         assert found is not None
         assert self._checkpoints.read(found, tensors).found.step == self._number
+
+    def end(self, number: int, tensors: Tensors) -> float | None:
+        began = clock.stopwatch()
+        assert self._checkpoints.save(number, tensors, wait=True), "it could not be saved"
+        self._checkpoints.close()
+        return clock.stopwatch() - began
 
     def close(self) -> None:
         self._checkpoints.close()

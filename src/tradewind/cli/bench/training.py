@@ -21,6 +21,11 @@ from tradewind.cli.base import Command
     "--device", type=click.Choice(["cuda", "cpu"]), help="Default: a GPU if there is one."
 )
 @click.option("--steps", type=click.IntRange(10), default=100, show_default=True, help="A turn.")
+@click.option(
+    "--model",
+    type=click.Choice(["big", "launches", "small"]),
+    help="Default: big on a GPU, small on a CPU. launches: steps bound by launching kernels.",
+)
 @click.option("--turns", type=click.IntRange(1), default=2, show_default=True, help="Of each loop.")
 @click.option("--save-every", type=click.IntRange(1), default=100, show_default=True, help="Steps.")
 @click.option(
@@ -33,9 +38,15 @@ from tradewind.cli.base import Command
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    device: str | None, steps: int, turns: int, save_every: int, folder: Path, as_json: bool
+    device: str | None,
+    steps: int,
+    model: str | None,
+    turns: int,
+    save_every: int,
+    folder: Path,
+    as_json: bool,
 ) -> None:
-    """What a session costs a training: the same loop without and with one, in turns."""
+    """What a session costs a training: the same loop without and with one, a process each."""
     from tradewind import catalog
     from tradewind.bench import gpu_steps
     from tradewind.bench import training as bench
@@ -44,9 +55,14 @@ def command(
     device = device or best_device()
     with render.busy("training"):
         found = bench.measure(
-            folder.absolute(), device, steps=steps, turns=turns, save_every=save_every
+            folder.absolute(),
+            device,
+            model=model or "",
+            steps=steps,
+            turns=turns,
+            save_every=save_every,
         )
-    if device == "cuda":
+    if device == "cuda" and model in (None, "big"):
         known = catalog.load(account=False)
         accelerator = known.accelerators[known.names.one(gpu_steps.device_name())]
         found["estimated_tokens_s"] = round(bench.estimated_tokens_s(accelerator))
@@ -60,6 +76,7 @@ def command(
         click.echo(f"estimate        {found['estimated_tokens_s']:>12,} tokens/s")
     cost, limit = 100 * found["overhead"], 100 * bench.LIMIT
     click.echo(
-        f"the session costs {cost:.2f} %, {'within' if cost <= limit else 'OVER'} {limit:g} %,"
-        f" with {render.count(found['saves'], 'checkpoint')} in {found['steps']} steps"
+        f"the session costs {cost:+.2f} %, {'within' if cost <= limit else 'OVER'} {limit:g} %,"
+        f" with {render.count(found['saves'], 'checkpoint')} in {found['steps']} steps;"
+        f" its end takes {found['end_s']:.2f} s"
     )

@@ -55,9 +55,13 @@ class Arena:
             self.ready.set()
         threading.Thread(target=self._make, name="tradewind-arena", daemon=True).start()
 
-    def close(self) -> None:
+    def stop(self, timeout_s: float) -> None:
+        """No more is pinned than is by now."""
         self._closed = True
-        self.ready.wait(30)
+        self.ready.wait(timeout_s)
+
+    def close(self) -> None:
+        self.stop(30)
         if self.pinned:
             import torch
 

@@ -114,7 +114,7 @@ class Checkpoints:
         `deadline_s` it has so long, and the network to itself; it first lets the last one
         finish, within that time. `wait` waits until it is durable; False then says it is not."""
         limit_s = self._limit_s if deadline_s is None else deadline_s
-        job = self._saver.next(step, limit_s, hurry=deadline_s is not None)
+        job = self._saver.next(step, limit_s, hurry=deadline_s is not None, waited=wait)
         why = self._saver.busy(limit_s if wait or deadline_s is not None else 0.0)
         if why:
             self._saver.skip(job, why)
@@ -147,16 +147,35 @@ class Checkpoints:
         return self._saver.durable
 
     def tidy(self, timeout_s: float) -> None:
-        """Waits until what the last one replaces is removed."""
+        """Waits until what the last one replaces is removed, and it was read back."""
         until = clock.monotonic() + timeout_s
         self._saver.rest(timeout_s)
         if self._saver.job is not None:
             self._saver.job.cleared.wait(max(0.0, until - clock.monotonic()))
 
+    def leave(self, timeout_s: float) -> None:
+        """As `tidy`, at the end of a process: not until a large one is read back."""
+        if self._saver.job is not None:
+            self._saver.leave_unread(self._saver.job, 1.0, timeout_s)
+
     def let_go(self, timeout_s: float) -> None:
         """Waits for nobody any more, before the process ends. What is under way and needs other
         ranks is not saved then."""
         self._saver.let_go(timeout_s)
+
+    def held(self) -> int:
+        """Bytes of the GPU that are kept for clones of the state, between saves. Training gets them
+        before it would run out of memory."""
+        return self._saver.held()
+
+    def look(self) -> None:
+        """To be called now and then, by any thread: whether training had to take some of them."""
+        self._saver.look()
+
+    def give_back(self) -> int:
+        """To be called between two steps, by the thread that trains: if it had to, all are given
+        back for good. How many that were."""
+        return self._saver.give_back()
 
     def would_take_s(self) -> float:
         """How long a save that began now would take until it is durable, by what the last one
@@ -246,6 +265,8 @@ class Checkpoints:
         self, found: Found, tensors: Mapping[str, Any], own: Mapping[str, Any] | None
     ) -> Restored:
         alone = self.world == 1 or all(hasattr(t, "placements") for t in tensors.values())
+        if self._tidy:  # it will save, too
+            self._saver.warm()
         with files.Files(self.place, found.manifest, direct=alone) as open_files:
             reader = Reader(open_files)
             for name, tensor in tensors.items():

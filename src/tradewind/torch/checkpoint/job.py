@@ -29,8 +29,12 @@ class Saved:
 class Job:
     """A save under way."""
 
-    def __init__(self, number: int, step: int, limit_s: float, *, hurry: bool) -> None:
-        self.number, self.step, self.limit_s, self.hurry = number, step, limit_s, hurry
+    def __init__(
+        self, number: int, step: int, limit_s: float, *, hurry: bool, waited: bool = False
+    ) -> None:
+        """`waited`: somebody stands still until it is durable."""
+        self.number, self.step, self.limit_s = number, step, limit_s
+        self.hurry, self.waited = hurry, waited
         self.begun_s = clock.monotonic()
         self.snapshot: Snapshot
         self.image: Image
@@ -38,8 +42,10 @@ class Job:
         """The arena may be used for another."""
         self.over = threading.Event()
         """It exists, or never will."""
+        self.unread = threading.Event()
+        """It need not be read back any more: the disk is needed, or the process ends."""
         self.cleared = threading.Event()
-        """What it replaces is removed."""
+        """What it replaces is removed, and it was read back."""
 
     def left_s(self) -> float:
         return max(0.0, self.begun_s + self.limit_s - clock.monotonic())

@@ -4,6 +4,7 @@
 - Of a DTensor each rank writes its own part; where several hold the same part, one of them does,
   another one for each tensor in turn.
 - What is this rank's own it writes alone.
+- One tensor under several names (tied weights) is written once, and found under each of them.
 
 Small tensors come first, those in the computer's memory before those on the device, which are
 gathered there and leave it in one copy (stage.py). Own ones follow: they may change soonest.
@@ -12,7 +13,7 @@ gathered there and leave it in one copy (stage.py). Own ones follow: they may ch
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tradewind.errors import InvalidValue
@@ -70,6 +71,7 @@ class Layout:
     frames: tuple[tuple[int, bytes], ...]  # where in the file, and what
     small_bytes: int  # where the small ones end, framing included; those on a device come last
     bytes: int
+    again: tuple[Entry, ...] = ()  # of these bytes, under further names
 
 
 def dtype_name(dtype: Any) -> str:
@@ -90,15 +92,41 @@ def signature(tensors: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Any, 
         spread = getattr(tensor, "placements", None)
         return tensor.dtype, tuple(tensor.shape), tensor.device.type, spread
 
-    return tuple((name, *words(t)) for name, t in tensors.items()), tuple(
-        (name, *words(t)) for name, t in own.items()
+    return (
+        tuple((name, *words(t)) for name, t in tensors.items()),
+        tuple((name, *words(t)) for name, t in own.items()),
+        tuple(tied(tensors).items()),
     )
+
+
+def tied(tensors: Mapping[str, Any]) -> dict[str, str]:
+    """Names of tensors that are the same memory as one before, and the name of that."""
+    known: dict[int, tuple[str, Any]] = {}
+    found: dict[str, str] = {}
+    for name, tensor in tensors.items():
+        here = getattr(tensor, "_local_tensor", tensor)
+        first, other = known.setdefault(here.data_ptr(), (name, tensor))
+        if first != name and here.numel() and _same(tensor, other):
+            found[name] = first
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    def words(tensor: Any) -> tuple[Any, ...]:
+        here = getattr(tensor, "_local_tensor", tensor)
+        spread = tensor.shape, getattr(tensor, "placements", None)
+        numbers = here.device, here.dtype, here.shape, here.stride(), here.is_conj(), here.is_neg()
+        return *spread, *numbers
+
+    return words(one) == words(other)
 
 
 def lay_out(
     tensors: Mapping[str, Any], own: Mapping[str, Any], rank: int = 0, world: int = 1
 ) -> Layout:
-    parts = list(_written(tensors, rank, world))
+    same = tied(tensors)
+    once = {name: tensor for name, tensor in tensors.items() if name not in same}
+    parts = list(_written(once, rank, world))
     parts += [_all_of("own", name, tensor) for name, tensor in own.items()]
     parts.sort(key=_order)  # stable: every rank's own order otherwise
     entries: list[Entry] = []
@@ -112,7 +140,13 @@ def lay_out(
         at = _up(entry.at + entry.length)
         if part.small:
             small = at
-    return Layout(tuple(entries), tuple(frames), small, at)
+    where = {entry.part.name: entry for entry in entries if entry.part.kind == "tensor"}
+    again = tuple(
+        replace(where[first], part=replace(where[first].part, name=name))
+        for name, first in same.items()
+        if first in where  # or it is in another rank's share
+    )
+    return Layout(tuple(entries), tuple(frames), small, at, again)
 
 
 def _order(part: Part) -> int:

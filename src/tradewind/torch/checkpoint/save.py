@@ -27,7 +27,7 @@ class Image:
         import torch
 
         end, known = bytearray(), {}  # type: ignore[var-annotated]
-        self.entries: list[Entry] = list(layout.entries)
+        self.entries: list[Entry] = [*layout.entries, *layout.again]
         for kind, data in loose.items():
             size = (len(data),)
             part = Part(kind, "", torch.uint8, size, (0,), size, None, "cpu")

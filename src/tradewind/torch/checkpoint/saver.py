@@ -29,6 +29,7 @@ _GUESSED_WRITE, _GUESSED_STAGE = 1e9, 20e9
 _AGREE_S = 0.2
 _STUCK_S = 2.0  # a thread that still writes so long after it was told to stop, hangs
 _LAST_S = 10.0  # for the last words
+_READ_S, _QUICK = 1.0, 1 << 30  # for reading back what is larger, where somebody waits
 SKIPS = "skips it"
 
 _LIFE = re.compile(r"[0-9a-f-]{1,64}")
@@ -66,6 +67,9 @@ class Saver:
         self._thread: threading.Thread | None = None
         self._chore: threading.Thread | None = None
         self._stage_rate, self._write_rate = _GUESSED_STAGE, _GUESSED_WRITE
+        self._warmed = False
+        self._whole = ""
+        """The key of the newest that was read in full."""
         self.job: Job | None = None
         self.durable: Saved | None = None
         self.life = clock.new_id("s").removeprefix("s-")
@@ -82,15 +86,27 @@ class Saver:
         if self._stager is None:
             self._stager = Stager(self._device or _device_of([*tensors.values(), *own.values()]))
         layout = lay_out(tensors, own, *self._share)
+        # Before the arena: while that is made and pinned, whoever asks for memory waits a second.
+        self._stager.prepare(layout)
         if self._arena is None or self._arena.size < layout.bytes:
             if self._arena is not None:
                 self._arena.close()
             self._arena = Arena(layout.bytes, self._stager.device if self._stager.cuda else None)
-        self._stager.prepare(layout, self._arena)
-        if self._rank == 0:  # takes a second or two, which the first save need not
-            import torch.distributed.checkpoint.filesystem  # noqa: F401
+        self.warm()
         self._layout, self._known = layout, now
         return self._layout, self._arena, self._stager
+
+    def warm(self) -> None:
+        """What rank 0 will need to commit: the import takes a second or two, by a thread, while a
+        checkpoint is read or the first steps are made."""
+        if self._rank or self._warmed:
+            return
+        self._warmed = True
+
+        def load() -> None:
+            import torch.distributed.checkpoint.filesystem  # noqa: F401
+
+        threading.Thread(target=load, name="tradewind-import", daemon=True).start()
 
     def ready(self) -> bool:
         return self._arena is not None and self._arena.ready.is_set()
@@ -124,9 +140,9 @@ class Saver:
         self._thread.start()
         return True
 
-    def next(self, step: int, limit_s: float, *, hurry: bool) -> Job:
+    def next(self, step: int, limit_s: float, *, hurry: bool, waited: bool = False) -> Job:
         self._count += 1
-        return Job(self._count, step, limit_s, hurry=hurry)
+        return Job(self._count, step, limit_s, hurry=hurry, waited=waited)
 
     def busy(self, patience_s: float) -> str:
         """Why another cannot begin; "" if it can."""
@@ -177,6 +193,19 @@ class Saver:
         if job is not None and self._stager is not None:
             self._stager.gate(job.snapshot)
 
+    def held(self) -> int:
+        return self._stager.held if self._stager is not None else 0
+
+    def look(self) -> None:
+        if self._stager is not None and self._idle():
+            self._stager.look()
+
+    def give_back(self) -> int:
+        return self._stager.give_back() if self._stager is not None and self._idle() else 0
+
+    def _idle(self) -> bool:
+        return self.job is None or self.job.free.is_set()
+
     def would_take_s(self) -> float:
         if self._layout is None:
             return 0.0
@@ -191,13 +220,24 @@ class Saver:
         job = self.job
         if self._last is not None and job is not None and job.over.is_set():
             self._last.heard(_LAST_S)
-            job.cleared.wait(_LAST_S)
+            self.leave_unread(job, _READ_S, _LAST_S)
         self.rest(_LAST_S)
         if self._arena is not None and (job is None or job.over.is_set()) and not self._stuck:
             self._arena.close()
         self._arena = self._layout = self._known = None
 
+    def leave_unread(self, job: Job, patience_s: float, timeout_s: float) -> None:
+        """Waits until it is cleared; not until a large one is read back, nor until what it replaces
+        is removed, which both take seconds."""
+        if job.image.size < _QUICK:
+            job.cleared.wait(timeout_s)
+        elif not job.cleared.wait(patience_s):
+            job.unread.set()
+            job.cleared.wait(min(_READ_S, timeout_s))
+
     def let_go(self, timeout_s: float) -> None:
+        if self._arena is not None:  # a thread in a driver when Python ends makes the process abort
+            self._arena.stop(timeout_s)
         if self._group is not None:
             self._group.close()
         if self._thread is not None:
@@ -229,8 +269,13 @@ class Saver:
         if not job.hurry:  # or what has expired would heap up
             self.rest(job.left_s())
             if last is not None:
-                last.cleared.wait(job.left_s())
+                if job.waited:  # the disk is for what is waited for
+                    self.leave_unread(last, 0.0, job.left_s())
+                else:
+                    last.cleared.wait(job.left_s())
         try:
+            if self._stager is not None and self._layout is not None and self._arena is not None:
+                self._stager.frame(self._layout, self._arena)
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
             trouble = f"rank {self._rank}: {getattr(error, 'message', None) or error}"
@@ -280,24 +325,32 @@ class Saver:
         )
 
     def _clear(self, job: Job, name: str, file: str) -> None:
-        """Removes what has expired, if what replaces it can be read."""
+        """Removes what has expired, as soon as one of those that stay is known to be whole; and
+        reads this one back, so that the next can rely on it."""
         place, group, key = self._place, self._group, self._place.manifest(job.step)
-        some = self._rank == 0 and bool(shelf.expired(place, self._keep, self._bad, key))
+        if self._whole in shelf.staying(place, self._keep, self._bad, key):
+            self.prune(key, name, whole=False)
+        some = self._rank == 0 and shelf.full(place, self._keep, self._bad, key)
         if group is not None:
             some = bool(group.from_first(f"save/{job.number}/expired", some, bool, _WORD_S))
-        if some:
-            found = shelf.open_key(place, key)
-            trouble = verify.read_back(place, found, file)
-            trouble = verify.agreed(group, job.number, trouble, job.limit_s)
-            if trouble:
-                if self._rank == 0:
-                    self._warn(f"step {job.step} was saved, and cannot be read: {trouble}")
-                self._bad.add(found.key)
-                return
+        if not some:
+            return
+        found = shelf.open_key(place, key)
+        trouble = verify.read_back(place, found, file, job.unread, job.limit_s)
+        trouble = verify.agreed(group, job.number, trouble, job.limit_s)
+        if trouble == verify.STOPPED:
+            return
+        if trouble:
+            if self._rank == 0:
+                self._warn(f"step {job.step} was saved, and cannot be read: {trouble}")
+            self._bad.add(found.key)
+            return
         self.prune(key, name)
 
-    def prune(self, key: str, name: str) -> None:
-        """What this one, which is known to be whole, replaces."""
+    def prune(self, key: str, name: str, *, whole: bool = True) -> None:
+        """What this one replaces. `whole`: it was read in full."""
+        if whole:
+            self._whole = key
         if self._rank == 0:
             shelf.prune(self._place, self._keep, self._bad, key, name)
         elif self._place.remote:

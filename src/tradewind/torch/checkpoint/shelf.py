@@ -88,8 +88,20 @@ def expired(place: Place, keep: int, bad: set[str], newest: str) -> list[str]:
     if place.replaced():
         return []  # another leg reads what we might remove
     listed = _listed(place)
-    kept = [key for key in listed if key not in bad and key <= newest]
-    return [*bad.intersection(listed), *kept[place.least(keep) :]]
+    return [*bad.intersection(listed), *_counted(listed, bad, newest)[place.least(keep) :]]
+
+
+def full(place: Place, keep: int, bad: set[str], newest: str) -> bool:
+    """Whether the next save makes one expire."""
+    return len(_counted(_listed(place), bad, newest)) >= place.least(keep)
+
+
+def staying(place: Place, keep: int, bad: set[str], newest: str) -> list[str]:
+    return _counted(_listed(place), bad, newest)[: place.least(keep)]
+
+
+def _counted(listed: list[str], bad: set[str], newest: str) -> list[str]:
+    return [key for key in listed if key not in bad and key <= newest]
 
 
 def prune(place: Place, keep: int, bad: set[str], newest: str, name: str) -> None:

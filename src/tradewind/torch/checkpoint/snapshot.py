@@ -10,16 +10,14 @@ from typing import Any
 from tradewind import clock
 from tradewind.errors import SourceFailed
 
-_LOOK_S = 0.002
+_LOOK_S = 0.001
 
 
 class Snapshot:
     """`hasty` is told the names of tensors that training wrote to while they were copied."""
 
-    def __init__(self, size: int, hasty: set[str]) -> None:
-        self.size, self._hasty = size, hasty
-        self.marks: list[tuple[int, Any]] = []
-        """Up to which byte the arena is filled once an event has come, in order."""
+    def __init__(self, size: int, hasty: set[str], *, on_device: bool = False) -> None:
+        self.size, self._hasty, self._on_device = size, hasty, on_device
         self.issued = threading.Event()
         self.gated = threading.Event()
         """The gate knows what to wait for: `safe`, after which training may change everything."""
@@ -27,7 +25,8 @@ class Snapshot:
         self.copied = threading.Event()
         """What is in the computer's memory, that is."""
         self.filled: SimpleQueue[int | None] = SimpleQueue()
-        """Where nothing is on a device: up to which byte it is, and None at the end."""
+        """Up to which byte the arena is, once what is in the computer's memory is there too; None
+        at the end."""
         self.held: list[Any] = []
         self._watched: list[tuple[str, Any, int]] = []
         self._lock = threading.Lock()
@@ -38,16 +37,13 @@ class Snapshot:
 
     def progress(self) -> Iterator[int]:
         """Waits, and says up to which byte the arena is filled; last, up to where all of it is."""
-        self.issued.wait()
-        if not self.marks:
-            while (upto := self.filled.get()) is not None:
-                yield upto
-        self.copied.wait()
-        for upto, event in self.marks:
-            _wait_for(event)
+        while (upto := self.filled.get()) is not None:
+            if self._on_device:
+                self.copied.wait()
             yield upto
+        self.copied.wait()
         if self.end is not None:
-            _wait_for(self.end)
+            wait_for(self.end)
         self.look(over=False)
         if self.trouble:
             raise SourceFailed(self.trouble)
@@ -56,9 +52,10 @@ class Snapshot:
 
     def settle(self) -> None:
         """Waits until nothing copies into the arena out of turn any more, for a save that failed
-        before it was all there: what a device still copies comes before the next in its stream."""
+        before it was all there."""
         self.issued.wait()
         self.copied.wait()
+        self.held.clear()
 
     def watch(self, named: Iterable[tuple[str, Any]]) -> None:
         """A device copies these, whoever knows when: nothing may write to them before the gate."""
@@ -80,10 +77,12 @@ class Snapshot:
                 " on it is copied at once"
             )
 
-    def finish_copies(self) -> None:
+    def finish_copies(self, *, last: bool) -> None:
+        """`last`: nothing comes from a device."""
         self.copied_s = clock.monotonic()
         self.copied.set()
-        self.filled.put(None)
+        if last:
+            self.filled.put(None)
 
     def copy_s(self) -> float:
         """How long the copying took."""
@@ -97,7 +96,7 @@ def written(tensor: Any) -> int:
     return 0 if tensor.is_inference() else int(tensor._version)
 
 
-def _wait_for(event: Any) -> None:
+def wait_for(event: Any) -> None:
     """By looking now and then. Events that wake who waits for them can be had few at a time: with
     more of them in a stream, all that is sent to the device waits."""
     while not event.query():

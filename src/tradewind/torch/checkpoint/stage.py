@@ -2,14 +2,18 @@
 
 On a GPU the copies run on a stream of their own. It first waits for an event of the stream that
 trains, or it would copy what the last step has not finished writing. Training waits for nothing but
-the gate, before whatever changes the tensors next, and that wait is one of streams, not of Python:
+the gate, before whatever changes the tensors next, and that wait is one of streams, as far as can
+be:
 
 - Small tensors are gathered on the device at once, in the training's own stream: so those that
   the next forward pass changes, such as a batch norm's, are of one moment too.
 - As many large ones as the device has memory for are cloned there at once, which takes
   milliseconds (aside.py), and copied from that, whatever training does meanwhile.
 - Of the others, what is rank's own (gradients) or was named `early` is copied first, and training
-  waits for that; the rest is copied in pieces while the next forward and backward passes run.
+  waits for that; the rest is copied while the next forward and backward passes run.
+
+A thread sends the copies, a few at a time. A device takes copies in the order in which they come:
+with all of them in its queue, the next batch would wait for the last of them, half a step.
 
 What is in the computer's memory is copied by a thread until the gate; small and early ones at once.
 """
@@ -17,19 +21,21 @@ What is in the computer's memory is copied by a thread until the gate; small and
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tradewind.torch.checkpoint import aside
 from tradewind.torch.checkpoint.arena import CHUNK, Arena
-from tradewind.torch.checkpoint.aside import Aside, Sources
+from tradewind.torch.checkpoint.aside import Gathered, Room, Sources
 from tradewind.torch.checkpoint.layout import Entry, Layout, source
-from tradewind.torch.checkpoint.snapshot import Snapshot, written
+from tradewind.torch.checkpoint.snapshot import Snapshot, wait_for, written
 
-_MARKS = 16
-"""So often who writes learns how far the copies are."""
-_QUEUE = 600
-"""Copies that a stream is given at once. It holds about a thousand; then whoever adds one waits."""
+_AT_ONCE = 64 << 20
+"""Bytes of one copy: a millisecond."""
+_UNDER_WAY = 4
+"""Copies that a device is given ahead, so that it is never idle while the thread sleeps."""
 
 
 class Stager:
@@ -41,11 +47,30 @@ class Stager:
         if self.cuda and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         self._stream: Any = torch.cuda.Stream(self.device) if self.cuda else None
-        self._small: Aside | None = None
-        self._aside: Aside | None = None
-        self._asked = False
+        self._small: Gathered | None = None
+        self._room: Room | None = None
+        self._asked = self._framed = False
         self._hasty: set[str] = set()
         """Names of tensors that were seen to change before the gate."""
+
+    @property
+    def held(self) -> int:
+        """Bytes of the device that are kept for clones, as long as training does not need them."""
+        return self._room.bytes if self._room is not None else 0
+
+    def look(self) -> None:
+        """Now and then, by any thread, while no save is under way."""
+        if self._room is not None:
+            self._room.look()
+
+    def give_back(self) -> int:
+        """By the thread that trains, between steps: the memory for clones, once training has had to
+        take some of it, as it gets each piece of it the slow way. How much that was."""
+        room = self._room
+        if room is None or not room.can_go():
+            return 0
+        self._room = None
+        return room.bytes
 
     def enter(self) -> None:
         """In each thread: else it would make itself at home on the first GPU."""
@@ -54,12 +79,18 @@ class Stager:
         if self.cuda:
             torch.cuda.set_device(self.device)
 
-    def prepare(self, layout: Layout, arena: Arena) -> None:
-        """The framing goes into the arena, and that of small tensors onto the device."""
+    def frame(self, layout: Layout, arena: Arena) -> None:
+        """By the thread that writes the file."""
+        if not self._framed:
+            for at, data in layout.frames:
+                arena.memory[at : at + len(data)] = data
+            self._framed = True
 
-        for at, data in layout.frames:
-            arena.memory[at : at + len(data)] = data
-        self._small, self._aside, self._asked = None, None, False
+    def prepare(self, layout: Layout) -> None:
+        """That of small tensors goes onto the device; the framing into the arena with the first
+        save, behind training's back: the memory comes into being by being written to."""
+        self._framed = False
+        self._small, self._room, self._asked = None, None, False
         if self.cuda:
             self._small = aside.small(layout, self.device)
 
@@ -73,7 +104,7 @@ class Stager:
     ) -> Snapshot:
         import torch
 
-        snapshot = Snapshot(layout.bytes, self._hasty)
+        snapshot = Snapshot(layout.bytes, self._hasty, on_device=self.cuda)
         named = {"tensor": tensors, "own": own}
         sources = [
             (entry, source(entry.part, named[entry.part.kind][entry.part.name]))
@@ -92,24 +123,23 @@ class Stager:
                 _into(arena, entry, each)
         big = [each for each in sources if each[0].part.device != "cpu" and not each[0].part.small]
         if self.cuda:
-            big = self._clone(layout, sources, big)
+            cloned, big = self._clone(layout, sources, big)
             begin = torch.cuda.Event()
             begin.record(torch.cuda.current_stream(self.device))
             now = [each for each in big if is_early(each[0])]
             rest = [each for each in big if not is_early(each[0])]
             snapshot.watch((entry.part.name, each) for entry, each in rest)
-            if now or arena.ready.is_set():
+            if now:
                 arena.ready.wait()
-                self._begin(snapshot, layout, arena, begin, now)
-                if now:
-                    self._wait_for(_mark(self._stream))
-                rest = self._issue(snapshot, arena, rest, _QUEUE)
+                self._begin(snapshot, arena, begin)
+                for entry, each in now:
+                    for _, to, part in _cut(snapshot, arena, entry, each):
+                        self._send(to, part)
+                self._wait_for(_mark(self._stream))
             if not rest:
-                self._safe(snapshot)
-            # What is left is not training's affair, until the gate: the arena may not be pinned
-            # yet, and a stream's queue cannot take all without waiting.
+                snapshot.gated.set()
             threading.Thread(
-                target=self._later, args=(snapshot, layout, arena, begin, rest), daemon=True
+                target=self._carry, args=(snapshot, arena, begin, rest, cloned), daemon=True
             ).start()
         else:
             snapshot.issued.set()
@@ -120,7 +150,7 @@ class Stager:
                 target=self._copy, args=(snapshot, arena, later, times), daemon=True
             ).start()
         else:
-            snapshot.finish_copies()
+            snapshot.finish_copies(last=not self.cuda)
         return snapshot
 
     def gate(self, snapshot: Snapshot) -> None:
@@ -135,119 +165,80 @@ class Stager:
         if self._stream is not None:
             self._stream.synchronize()
 
-    def _clone(self, layout: Layout, all_of_them: Sources, large: Sources) -> Sources:
-        """Returns what could not be cloned of the large ones. There is asked for room when training
-        has shown what memory it needs, and again only for other tensors."""
+    def _clone(
+        self, layout: Layout, all_of_them: Sources, large: Sources
+    ) -> tuple[Sources, Sources]:
+        """Clones, and what could not be cloned of the large ones. There is asked for room when
+        training has shown what memory it needs, and again only for other tensors."""
         if not self._asked:
-            self._asked, self._aside = True, aside.set_aside(layout, self.device)
+            self._asked, self._room = True, aside.room_for(layout, self.device)
         sources = {id(entry): each for entry, each in all_of_them}
-        for clone in (self._small, self._aside):
-            if clone is not None:
-                clone.clone(sources)
-        rest = self._aside
-        return [each for each in large if rest is None or each[0].at < rest.first]
+        if self._small is not None:
+            self._small.gather(sources)
+        cloned = self._room.clone(sources) if self._room is not None else None
+        if self._room is None or cloned is None:
+            return [], large
+        first = self._room.first
+        return cloned, [each for each in large if each[0].at < first]
 
-    def _begin(
-        self,
-        snapshot: Snapshot,
-        layout: Layout,
-        arena: Arena,
-        begin: Any,
-        now: list[tuple[Entry, Any]],
-    ) -> None:
+    def _begin(self, snapshot: Snapshot, arena: Arena, begin: Any) -> None:
         """What the copies wait for, and the first of them."""
         import torch
 
         self._stream.wait_event(begin)
         snapshot.started = torch.cuda.Event(enable_timing=True)
         snapshot.started.record(self._stream)
-        self._issue_clone(snapshot, arena, self._small)
-        self._issue(snapshot, arena, now, None)
-        snapshot.marks.clear()  # those are of parts that lie anywhere
+        if self._small is not None:
+            first = self._small.first
+            for at, upto in _cuts(first, self._small.last):
+                self._send(arena.tensor[at:upto], self._small.space[at - first : upto - first])
 
-    def _issue(
-        self, snapshot: Snapshot, arena: Arena, parts: list[tuple[Entry, Any]], most: int | None
-    ) -> list[tuple[Entry, Any]]:
-        """Returns what is left after so many copies."""
-        import torch
-
-        since = copies = 0
-        often = max(CHUNK, snapshot.size // _MARKS)
-        with torch.cuda.stream(self._stream), torch.no_grad():
-            for number, (entry, each) in enumerate(parts):
-                if most is not None and copies >= most:
-                    return parts[number:]
-                copies += self._send(snapshot, arena, entry, each)
-                since += entry.part.bytes
-                if since >= often:
-                    snapshot.marks.append((entry.data + entry.part.bytes, _mark(self._stream)))
-                    since = 0
-        return []
-
-    def _issue_clone(self, snapshot: Snapshot, arena: Arena, clone: Aside | None) -> None:
-        import torch
-
-        if clone is None:
-            return
-        marked, often = clone.first, max(CHUNK, snapshot.size // _MARKS)
-        with torch.cuda.stream(self._stream):
-            for at, upto in _cuts(clone.first, clone.last):
-                part = clone.space[at - clone.first : upto - clone.first]
-                arena.tensor[at:upto].copy_(part, non_blocking=True)
-                if upto - marked >= often:
-                    snapshot.marks.append((upto, _mark(self._stream)))
-                    marked = upto
-
-    def _end(self, snapshot: Snapshot) -> None:
-        import torch
-
-        snapshot.end = torch.cuda.Event(enable_timing=True)
-        snapshot.end.record(self._stream)
-        snapshot.issued.set()
-
-    def _safe(self, snapshot: Snapshot) -> None:
-        """Nothing is read any more that training changes, once this is done."""
-        if snapshot.started is not None:
-            snapshot.safe = _mark(self._stream)
-        snapshot.gated.set()
-
-    def _later(
-        self, snapshot: Snapshot, layout: Layout, arena: Arena, begin: Any, rest: Any
+    def _carry(
+        self, snapshot: Snapshot, arena: Arena, begin: Any, rest: Sources, cloned: Sources
     ) -> None:
+        """The thread: the arena may not be pinned yet, and nothing is in a hurry but `rest`."""
+        import torch
+
         try:
             self.enter()
+            arena.ready.wait()
             if snapshot.started is None:
-                arena.ready.wait()
-                self._begin(snapshot, layout, arena, begin, [])
-            if not snapshot.gated.is_set():
-                self._issue(snapshot, arena, rest, None)
-                self._safe(snapshot)
-            self._issue_clone(snapshot, arena, self._aside)
-            self._end(snapshot)
+                self._begin(snapshot, arena, begin)
+            under_way: deque[tuple[int, Any]] = deque()
+            for parts in (rest, cloned):
+                for entry, each in parts:
+                    for upto, to, part in _cut(snapshot, arena, entry, each):
+                        self._send(to, part)
+                        under_way.append((upto, _mark(self._stream)))
+                        if len(under_way) > _UNDER_WAY:
+                            _arrived(snapshot, under_way)
+                if not snapshot.gated.is_set():  # nothing that training changes is read after it
+                    snapshot.safe = _mark(self._stream)
+                    snapshot.gated.set()
+            while under_way:
+                _arrived(snapshot, under_way)
+            snapshot.end = torch.cuda.Event(enable_timing=True)
+            snapshot.end.record(self._stream)
         except Exception as error:
             snapshot.trouble = f"the copy from the device failed: {error}"
+            with suppress(Exception):
+                self._stream.synchronize()
         finally:
+            cloned.clear()  # training may have the memory
             snapshot.gated.set()
             snapshot.issued.set()
+            snapshot.filled.put(None)
+
+    def _send(self, to: Any, part: Any) -> None:
+        import torch
+
+        with torch.cuda.stream(self._stream), torch.no_grad():
+            to.copy_(part, non_blocking=True)
 
     def _wait_for(self, event: Any) -> None:
         import torch
 
         torch.cuda.current_stream(self.device).wait_event(event)
-
-    def _send(self, snapshot: Snapshot, arena: Arena, entry: Entry, each: Any) -> int:
-        import torch
-
-        flat = each.resolve_conj().resolve_neg().contiguous()
-        if flat.data_ptr() != each.data_ptr():
-            snapshot.held.append(flat)
-        flat = flat.reshape(-1).view(torch.uint8)
-        cuts = _cuts(entry.data, entry.data + entry.part.bytes)
-        for at, upto in cuts:
-            arena.tensor[at:upto].copy_(
-                flat[at - entry.data : upto - entry.data], non_blocking=True
-            )
-        return len(cuts)
 
     def _copy(self, snapshot: Snapshot, arena: Arena, parts: Sources, times: list[int]) -> None:
         try:
@@ -259,7 +250,7 @@ class Stager:
         except Exception as error:
             snapshot.trouble = f"a copy failed: {error}"
         finally:
-            snapshot.finish_copies()
+            snapshot.finish_copies(last=not self.cuda)
 
 
 def _into(arena: Arena, entry: Entry, each: Any) -> None:
@@ -280,10 +271,29 @@ def _mark(stream: Any) -> Any:
     return event
 
 
-def _cuts(at: int, end: int) -> list[tuple[int, int]]:
-    found = []
+def _arrived(snapshot: Snapshot, under_way: deque[tuple[int, Any]]) -> None:
+    upto, event = under_way.popleft()
+    wait_for(event)
+    snapshot.filled.put(upto)
+
+
+def _cut(
+    snapshot: Snapshot, arena: Arena, entry: Entry, each: Any
+) -> Iterator[tuple[int, Any, Any]]:
+    """Up to which byte, where to and what: bytes of the arena and of the tensor."""
+    import torch
+
+    flat = each.resolve_conj().resolve_neg().contiguous()
+    if flat.data_ptr() != each.data_ptr():
+        snapshot.held.append(flat)
+    flat = flat.reshape(-1).view(torch.uint8)
+    for at, upto in _cuts(entry.data, entry.data + entry.part.bytes):
+        yield upto, arena.tensor[at:upto], flat[at - entry.data : upto - entry.data]
+
+
+def _cuts(at: int, end: int) -> Iterator[tuple[int, int]]:
+    """At the borders of what is registered, and between them into what a device copies at once."""
     while at < end:
-        upto = min(end, (at // CHUNK + 1) * CHUNK)
-        found.append((at, upto))
+        upto = min(end, (at // CHUNK + 1) * CHUNK, (at // _AT_ONCE + 1) * _AT_ONCE)
+        yield at, upto
         at = upto
-    return found

@@ -51,6 +51,9 @@ class Teller:
         self.step, self.saved = 0, 0
         self.newest: dict[str, Any] = {}
         """What was told of the last step, not read yet."""
+        self.read: Row = {}
+        """What was told of the last step that is read: reading another is a copy from the device,
+        for which a training waits whose steps are short."""
         self.more: Callable[[], Row] = dict
         """What else goes into the newest row, now and then."""
         self.pass_on: Callable[[list[Row]], None] = lambda rows: None
@@ -133,6 +136,8 @@ class Teller:
         self._past.append((at_s, self.step))
         while len(self._past) > 2 and at_s - self._past[0][0] > _RATE_S:
             self._past.popleft()
+        if self._metrics is None and self.newest:
+            self.read = _all_read([(self.step, self.newest)])[-1]
         self._write_metrics()
         if self._progress is not None and self._told != (self.step, self.saved):
             told = {"step": self.step, "saved": self.saved, "rate": self.rate()}
@@ -141,9 +146,11 @@ class Teller:
                 self._told = (self.step, self.saved)
 
     def _write_metrics(self, *, sync: bool = False) -> None:
-        rows = _all_read([self._waiting.popleft() for _ in range(len(self._waiting))])
         if self._metrics is None:
             return
+        rows = _all_read([self._waiting.popleft() for _ in range(len(self._waiting))])
+        if rows:
+            self.read = dict(rows[-1])
         more = self.more()
         if more and rows:
             rows[-1].update(more)

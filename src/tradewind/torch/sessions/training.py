@@ -24,6 +24,7 @@ from tradewind.torch.sessions import fingerprint, restoring, trial, unheld
 from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
 from tradewind.torch.sessions.claims import Claim
 from tradewind.torch.sessions.due import Due, patience
+from tradewind.torch.sessions.lent import Lent
 from tradewind.torch.sessions.notice import EXIT_CODE, GRACE_S, Notice
 from tradewind.torch.sessions.pace import Pace
 from tradewind.torch.sessions.saving import Saver
@@ -235,7 +236,10 @@ class Training:
         self._notice = Notice(self._around.save, grace_s=grace_s, say=self._voice.say)
         self._notice.install()
         shield_all()
-        self._background = Background(self._notice.look, self._cadence.read, self._teller.tell)
+        self._lent = Lent(self._checkpoints, self._voice)
+        self._background = Background(
+            self._notice.look, self._cadence.read, self._teller.tell, self._lent.look
+        )
         atexit.register(self.close)
 
     def _optimizer_stepped(self, optimizer: Any, *_: Any) -> None:
@@ -326,6 +330,7 @@ class Training:
                 # same on all ranks: what it follows from is.
                 self._patience = patience(heard.left_s, heard.step_s)
         self._poll()
+        self._lent.between()
         if self._telemetry is not None:
             self._telemetry.look(now_s)
 
@@ -390,7 +395,7 @@ class Training:
         if self._closed:
             return
         self._checkpoints.finish(_CRASH_S)
-        self._checkpoints.tidy(_CRASH_S)
+        self._checkpoints.leave(_CRASH_S)
         self._told_saved()
         self._end(words_s)
         self._notice.remove()

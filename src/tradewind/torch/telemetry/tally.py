@@ -24,19 +24,19 @@ class Tally:
         self.tokens = self.samples = 0.0
         self.told = False
         """The script says how many tokens there are: then they are not looked for."""
-        self.ends: deque[float] = deque(maxlen=_KEPT)
-        """When the last steps were over."""
+        self.ends: deque[tuple[float, float, float]] = deque(maxlen=_KEPT)
+        """When the last steps were over, and the tokens and samples until then."""
         self._how: Callable[[Any], None] | None = None
 
     def made(self, tokens: Any = None) -> None:
         self.steps += 1
-        self.ends.append(now_s())
         if tokens is not None:
             if not self.told:
                 self.told, self.tokens = True, 0.0
             # A tensor on a device would have to be waited for.
             if isinstance(tokens, int | float):
                 self.tokens += tokens
+        self.ends.append((now_s(), self.tokens, self.samples))
 
     def waited(self, from_s: float, batch: Any) -> None:
         """Since then, for this batch."""

@@ -36,7 +36,7 @@ class Newest(Protocol):
 
     step: int
     saved: int
-    newest: dict[str, Any]
+    read: dict[str, float]
 
 
 class Telemetry:
@@ -123,8 +123,6 @@ class Telemetry:
                 tally.steps,
                 tally.data_s or 0.0,
                 tally.saving_s,
-                tally.tokens,
-                tally.samples,
                 self._processor.busy_s(),
                 self._processor.crowded_s(),
                 seen.looks if seen else 0,
@@ -133,7 +131,7 @@ class Telemetry:
         )
 
     def figures(self, *, over: bool = False) -> Figures:
-        counted, newest = self._window.figures(self.tally, self._comms.wait_s), self._teller.newest
+        counted, read = self._window.figures(self.tally, self._comms.wait_s), self._teller.read
         return Figures(
             **self._always,
             **counted,
@@ -141,8 +139,8 @@ class Telemetry:
             up_s=round(clock.stopwatch() - self._began_s, 1),
             step=self._teller.step,
             saved=self._teller.saved,
-            loss=_number(newest.get("loss")),
-            grad_norm=_number(newest.get("grad_norm")),
+            loss=read.get("loss"),
+            grad_norm=read.get("grad_norm"),
             memory=self._processor.memory(),
             peak=_peak(self._device),
             gpu=self._gpu,
@@ -202,13 +200,5 @@ def _peak(device: str) -> int:
         return 0
     import torch
 
-    return int(torch.cuda.max_memory_allocated(device))
-
-
-def _number(value: Any) -> float | None:
-    """Of one tensor: another thread may wait for it."""
-    if value is None:
-        return None
-    with suppress(Exception):
-        return float(value)
-    return None
+    # As torch.cuda.max_memory_allocated, which puts all other figures in order first.
+    return int(torch.cuda.memory_stats_as_nested_dict(device)["allocated_bytes"]["all"]["peak"])

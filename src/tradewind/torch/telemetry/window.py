@@ -12,7 +12,6 @@ WINDOW_S = 20.0
 _LONGEST_S = 600.0
 _ENOUGH = 5
 """Steps: where they take long, the window is longer."""
-_SLOWEST_OF = 512
 
 
 class Mark(NamedTuple):
@@ -20,8 +19,6 @@ class Mark(NamedTuple):
     steps: int
     data_s: float
     saving_s: float
-    tokens: float
-    samples: float
     busy_s: float
     crowded_s: float | None
     looks: int
@@ -64,23 +61,27 @@ class Window:
             "cpu": round((now.busy_s - since.busy_s) / window_s, 3),
         }
         ends = list(tally.ends)  # at once: the loop goes on meanwhile
-        ends = [end for end in ends if end >= since.at_s]
+        ends = [end for end in ends if end[0] >= since.at_s]
         if ends:
-            found["last_s"] = round(max(now.at_s - ends[-1], 0.0), 3)
-        ends = ends[-_SLOWEST_OF:]
+            found["last_s"] = round(max(now.at_s - ends[-1][0], 0.0), 3)
+        # All by the same steps, from the end of one to the end of another: a rate that went by
+        # other seconds than the time of a step would contradict it.
         if len(ends) > 1:
-            found["step_s"] = step_s = (ends[-1] - ends[0]) / (len(ends) - 1)
-            found["slowest_s"] = max(b - a for a, b in pairwise(ends))
+            (first_s, *first), (last_s, *last), steps = ends[0], ends[-1], len(ends) - 1
+            found["slowest_s"] = max(b[0] - a[0] for a, b in pairwise(ends))
         elif found["steps"]:
-            found["step_s"] = step_s = window_s / found["steps"]
+            first_s, last_s, steps = since.at_s, now.at_s, found["steps"]
+            first = last = [0.0, 0.0]
         else:
             return found
+        found["step_s"] = step_s = (last_s - first_s) / steps
         if tally.data_s is not None:
             found["data"] = _share(now.data_s - since.data_s, window_s)
-        if now.tokens > since.tokens:
-            found["tokens_rate"] = round((now.tokens - since.tokens) / window_s, 1)
-        if now.samples > since.samples:
-            found["samples_rate"] = round((now.samples - since.samples) / window_s, 2)
+        tokens, samples = (b - a for a, b in zip(first, last, strict=True))
+        if tokens > 0:
+            found["tokens_rate"] = round(tokens / (last_s - first_s), 1)
+        if samples > 0:
+            found["samples_rate"] = round(samples / (last_s - first_s), 2)
         if now.crowded_s is not None and since.crowded_s is not None:
             found["crowded"] = _share(now.crowded_s - since.crowded_s, window_s)
         looks, by = now.looks - since.looks, []
