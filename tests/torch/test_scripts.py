@@ -56,6 +56,7 @@ REFUSED = {
     "teacher lost": "a Sequential changes in training, and the session does not hold it",
     "teacher frozen": "parameters that need no gradient change in training",
     "out_of_order double": "was torch.float32 when the session was made and is torch.float64",
+    "out_of_order loaded": "weights change between tw.session(…) and its loop",
     "out_of_order warm": "between tw.session(…) and its loop",
 }
 WARNED = {
@@ -67,6 +68,7 @@ WARNED = {
     "gpt_memmap own": "iter_num would be",
     "replay lost": "len(buffer) was 15 and is 0",
     "curriculum lost": "level was",
+    "mining lost": "sampler.weights is another",
     "accelerated own": "completed_steps was 5 and is 0",
 }
 

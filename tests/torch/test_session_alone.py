@@ -354,3 +354,37 @@ def test_another_base_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     adapted(tmp_path, 4, frozen=False)
     adapted(tmp_path, 6, base=5, frozen=False)
     assert "the frozen parameters' digest was" in capfd.readouterr().err
+
+
+def test_metrics_are_as_durable_as_the_checkpoint(tmp_path: Path) -> None:
+    """What was told until a checkpoint is on the disk before it exists, and goes with it to a
+    machine that has no file of metrics."""
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    folder = tmp_path / "checkpoints"
+    made = tw.session(
+        model=model, optimizer=optimizer, data=data(), folder=folder, every_steps=4, keep=1
+    )
+    for features, wanted in made.batches(max_steps=50):
+        optimizer.zero_grad()
+        loss = (model(features).squeeze(1) - wanted).square().mean()
+        loss.backward()
+        optimizer.step()
+        made.step(loss=loss)
+        if made.step_number in (5, 9):
+            made._checkpoints.finish(30)  # durable; and nobody was told to write metrics since
+            rows = [
+                json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()
+            ]
+            told = [row["step"] for row in rows if "loss" in row]
+            assert told[: made.step_number - 1] == list(range(1, made.step_number))
+        if made.step_number == 9:
+            break
+    made.close()
+    (folder / "metrics.jsonl").unlink()
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with tw.session(model=model, optimizer=optimizer, data=data(), folder=folder) as session:
+        assert session.resumed
+        lines = (folder / "metrics.jsonl").read_text().splitlines()
+        assert [json.loads(line)["step"] for line in lines] == [5, 6, 7, 8]

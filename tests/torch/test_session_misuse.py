@@ -234,9 +234,10 @@ def test_what_modules_say_of_themselves(tmp_path: Path) -> None:
 def test_averaged_weights_stay_where_frozen_ones_are_left_out(tmp_path: Path) -> None:
     averaged = net().requires_grad_(False)
     made = session(tmp_path, ema=averaged, frozen=False)
-    with torch.no_grad():
-        averaged[0].bias.fill_(7)
-    steps(made, 2)
+    for _ in made.batches(max_steps=2):
+        with torch.no_grad():
+            averaged[0].bias.fill_(7)
+        made.step()
     made.finish()
     averaged = net().requires_grad_(False)
     session(tmp_path, ema=averaged, frozen=False).finish()

@@ -32,6 +32,8 @@ def main() -> None:
     session = tw.session(model=model, optimizer=optimizer, data=loader())
     if how == "double":
         model.double()
+    if how == "loaded":
+        model.load_state_dict(net().state_dict())
     if how == "warm":
         x, y = features(8)
         loss_of(model(x), y).backward()

@@ -51,6 +51,8 @@ def _add_inside(found: Any, data: Any, depth: int, seen: set[int], count: list[i
         for key in list(data)[:_SOME]:
             found.update(f"{key!r:.200}".encode())
             _add(found, data[key], depth - 1, seen, count)
+    elif (indices := _indices(data)) is not None:
+        found.update(repr(indices).encode())
     elif _holds(data):
         for name in sorted(vars(data)):
             value = vars(data)[name]
@@ -64,7 +66,20 @@ def _holds(data: Any) -> bool:
     transforms) change without the data being another."""
     from torch.utils.data import Dataset
 
-    return isinstance(data, Dataset)
+    if isinstance(data, Dataset):
+        return True
+    kind = type(data)
+    return hasattr(data, "__dict__") and hasattr(kind, "__getitem__") and hasattr(kind, "__len__")
+
+
+def _indices(data: Any) -> list[int] | None:
+    """Of Hugging Face's datasets: which rows, in which order, after a shuffle or a split."""
+    table = getattr(data, "_indices", None)
+    if table is None or not hasattr(data, "_fingerprint") or not hasattr(table, "column"):
+        return None
+    column = table.column(0)
+    size = len(column)
+    return [size, *(column[at].as_py() for at in range(0, size, max(1, size // _SOME)))]
 
 
 def _add_tensor(found: Any, tensor: Any) -> None:

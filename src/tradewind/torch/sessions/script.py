@@ -46,6 +46,7 @@ class Script:
     def __init__(self, held: set[int], models: Mapping[str, Any], data: Any) -> None:
         self._held, self._models = held, models
         self._dataset = getattr(data, "dataset", None)
+        self._sampler = getattr(data, "sampler", None)
         self._began_s = clock.stopwatch()
         self._last: dict[str, Word] = {}
         self._first: dict[str, Word] = {}
@@ -125,6 +126,9 @@ class Script:
                     for key, value in vars(each).items():
                         if type(value) in (int, float) and not key.startswith("_"):
                             found[".".join(filter(None, (name, inner, key)))] = _number(value)
+        for key, value in vars(self._sampler).items() if hasattr(self._sampler, "__dict__") else ():
+            if value is not self._dataset:  # weights of samples, which the loop may change
+                self._tell(f"sampler.{key}", value, 0, found, seen)
         if users.is_users_class(type(self._dataset)):  # type: ignore[arg-type]
             self._tell("dataset", self._dataset, 1, found, seen)
         for number, frame in enumerate(_frames()):

@@ -57,7 +57,12 @@ class Session(Training):
         self._variables = Variables()
         self._seconds: list[Second] = []
         self._kept_streams: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
-        self._unheld = unheld.Unheld(self._parts, lambda: self.step_number, self._voice.warn)
+        self._unheld = unheld.Unheld(
+            self._parts,
+            lambda: self.step_number,
+            self._voice.warn,
+            first=self._around.rank == 0,
+        )
         self._unheld.begun = self._feed is None
         parts = self._parts
         held = [parts.modules, parts.optimizers, parts.others, parts.each, parts.powersgd]
@@ -314,7 +319,7 @@ class Session(Training):
     def _begin(self) -> None:
         """Before the first batch."""
         self.settle()
-        self._unheld.begun = True
+        self._unheld.begins()
         self._watch_script.begins()
 
     def _begun_alone(self) -> None:

@@ -162,10 +162,14 @@ def reading() -> Iterator[None]:
 
 
 class Unheld:
-    """Of one session. `step` says how many steps it has made."""
+    """Of one session. `step` says how many steps it has made; `first` whether this is rank 0."""
 
-    def __init__(self, parts: Parts, step: Callable[[], int], warn: Callable[[str], None]) -> None:
+    def __init__(
+        self, parts: Parts, step: Callable[[], int], warn: Callable[[str], None], *, first: bool
+    ) -> None:
         self._parts, self._step, self._warn = parts, step, warn
+        # Other ranks may still be sent the first one's weights.
+        self._began_with = self._digest_of_weights() if first else ""
         self._optimizers: dict[int, tuple[Any, int]] = {}
         self._loaders: dict[int, tuple[Any, int]] = {}
         self._trouble: InvalidValue | None = None
@@ -179,6 +183,16 @@ class Unheld:
         _watch_optimizers()
         _watch_loaders()
         _sessions.add(self)
+
+    def begins(self) -> None:
+        """The loop does."""
+        if not self.begun and self._began_with and self._began_with != self._digest_of_weights():
+            raise InvalidValue(
+                "weights change between tw.session(…) and its loop: when the training goes on, that"
+                " would overwrite what was restored",
+                hint="load or initialize them before the session is made",
+            )
+        self.begun = True
 
     def close(self) -> None:
         _sessions.discard(self)
@@ -315,6 +329,9 @@ class Unheld:
     def _tensors(self) -> Iterator[tuple[str, Any]]:
         for key in self._parts.modules:
             yield from self._parts.held(key, frozen=True)[0].items()
+
+    def _digest_of_weights(self) -> str:
+        return digest_of([tensor for _, tensor in self._tensors()][:_TENSORS])
 
     def _digest_of_passing(self) -> dict[str, str]:
         """Buffers that are not persistent."""
