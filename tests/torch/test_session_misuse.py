@@ -296,3 +296,66 @@ def test_values_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:
     teller.tell(now=True)
     assert [row["loss"] for row in teller.rows] == [1.5] * 5
     assert [row.get("odd") for row in teller.rows] == [None, None, None, None, 2]
+
+
+# -- loops over epochs that a script counts itself -------------------------------------------------
+
+
+def epochs_by_hand(folder: Path, epochs: range, most: int = 100, between: Any = None) -> list[int]:
+    """Ends after so many steps, without a word; returns the steps that each epoch was given."""
+    model = net()
+    made = session(folder, model, every_steps=1, keep=1)
+    counts = []
+    for _ in epochs:
+        counts.append(0)
+        for _batch in made.batches():
+            made.step()
+            counts[-1] += 1
+            if made.step_number == most:
+                made.save()
+                break
+        if made.step_number == most:
+            break
+        if between is not None:
+            between(model)
+    made.finish()
+    return counts
+
+
+def test_a_loop_that_begins_at_epoch_0_again(tmp_path: Path) -> None:
+    assert epochs_by_hand(tmp_path, range(3), most=8) == [5, 3]
+    assert epochs_by_hand(tmp_path, range(3)) == [0, 2, 5]
+    assert epochs_by_hand(tmp_path, range(3)) == [0, 0, 0]
+
+
+def test_what_such_a_loop_changes_between_epochs_is_refused(tmp_path: Path) -> None:
+    def noise(model: Any) -> None:
+        with torch.no_grad():
+            model[0].bias.add_(1)
+
+    epochs_by_hand(tmp_path, range(3), most=8, between=noise)
+    with pytest.raises(InvalidValue, match="has changed between epochs that are over"):
+        epochs_by_hand(tmp_path, range(3), between=noise)
+
+
+def test_a_loop_that_asks_for_the_epoch(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    epochs_by_hand(tmp_path, range(3), most=8)
+    made = session(tmp_path)
+    counts = []
+    for _ in range(made.epoch, 3):
+        counts.append(0)
+        for _batch in made.batches():
+            made.step()
+            counts[-1] += 1
+    made.finish()
+    assert counts == [2, 5]
+    assert "its loop is taken to begin at epoch 1" in capfd.readouterr().err
+
+
+def test_all_epochs_are_counted_not_each(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with session(tmp_path) as made:
+        for _ in range(2):
+            for _batch in made.batches(epochs=1):
+                made.step()
+        assert made.step_number == 5
+    assert "session.batches(epochs=1) was asked again and gives nothing" in capfd.readouterr().err
