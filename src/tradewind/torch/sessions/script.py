@@ -30,9 +30,10 @@ _LOOKS = 3
 """Steps after which counters have shown themselves."""
 
 Word = float | str
-"""Of a variable: a number, or a digest, or a length."""
+"""Of a variable: a number, a length, or a digest."""
 
 _MOST = 2000
+_MOST_DIGESTS = 64
 _DEPTH = 3
 _SAMPLED = 16
 _TOLD = 6
@@ -55,6 +56,7 @@ class Script:
         """Of numbers that have kept their distance from a base so far: these distances."""
         self._before: dict[str, Any] = {}
         """Of the checkpoint."""
+        self._digests = 0
 
     # -- while it trains ---------------------------------------------------------------------------
 
@@ -120,6 +122,7 @@ class Script:
         """By name, of the frames of the user's own that lead here; the innermost first."""
         found: dict[str, Word] = {}
         seen: set[int] = set()
+        self._digests = 0
         for name, module in self._models.items():
             for inner, each in module.named_modules():
                 if users.is_users_class(type(each)):  # type: ignore[arg-type]
@@ -150,14 +153,17 @@ class Script:
         if kind in (int, float, bool):
             if not self._is_time(value):
                 found.setdefault(name, _number(value))
-        elif kind is str:
-            found.setdefault(name, value[:80])
+        elif kind is str:  # a digest: whatever it says is none of a checkpoint's business
+            found.setdefault(
+                name, "#" + hashlib.sha256(value[:1000].encode(errors="replace")).hexdigest()[:12]
+            )
         elif id(value) in seen:
             return
         elif kind in (list, tuple, dict, set, deque):
             seen.add(id(value))
             self._tell_container(name, value, depth, found, seen)
-        elif (word := _digest(value)) is not None:
+        elif self._digests < _MOST_DIGESTS and (word := _digest(value)) is not None:
+            self._digests += 1  # of a tensor on a GPU: it has to be waited for
             found.setdefault(name, word)
         elif depth > 0 and users.is_users_class(kind):  # type: ignore[arg-type]
             seen.add(id(value))
@@ -227,8 +233,7 @@ class Watch:
 
 def _was(before: Word, now: Word) -> str:
     if isinstance(before, str) or isinstance(now, str):
-        digests = str(before).startswith("#") or str(now).startswith("#")
-        return "is another" if digests else f"was {before!r} and is {now!r}"
+        return "is another"
     return f"was {before:g} and is {now:g}"
 
 
