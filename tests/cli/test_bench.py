@@ -14,6 +14,8 @@ from tests.cli.conftest import Cli
 from tradewind.bench import journal, plan, recovery, recovery_kills
 from tradewind.cli.bench import loader as benchloader
 
+pytestmark = pytest.mark.slow
+
 
 def test_startup(cli: Cli) -> None:
     found = cli("bench", "startup", "--repeat", "1", "--json", "--peer", "true").json

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.local_jobs import cleaned
 from tests.cli.test_run import newest, printed, tradewind
 
+pytestmark = pytest.mark.slow
+
 SECRET = "the-value-itself"
 WORK = """
 name: secretive

@@ -9,6 +9,8 @@ from tests.cli.conftest import Cli
 from tradewind.sim import campaign
 from tradewind.sim.faults import Outcome
 
+pytestmark = pytest.mark.slow
+
 KEYS = "seeds violations first_violation_seed seeds_per_s crash_points faults_injected".split()
 
 

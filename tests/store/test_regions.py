@@ -14,6 +14,8 @@ from tradewind.errors import NoAccess, NotFound
 from tradewind.store import regions
 from tradewind.store.objects import ObjectStore
 
+pytestmark = pytest.mark.slow
+
 Env = Mapping[str, str]
 
 

@@ -23,6 +23,8 @@ from tradewind.errors import NotFound
 from tradewind.store.memory import MemoryStore
 from tradewind.supervisor import bootstrap, keeper, kit
 
+pytestmark = pytest.mark.slow
+
 BARE = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "PIP_NO_INPUT": "1"}
 
 

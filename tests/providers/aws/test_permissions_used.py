@@ -26,6 +26,8 @@ from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.aws.setup import policies, setter
 from tradewind.providers.aws.setup.make import Wish
 
+pytestmark = pytest.mark.slow
+
 BY_THE_STORE = {"s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"}
 """Asked without boto3: the record that setup keeps, and all of a run."""
 
