@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.torch.lives import Nursery
@@ -175,6 +175,7 @@ COMBINED = st.fixed_dictionaries(
     max_examples=6,
     deadline=None,
     database=None,
+    phases=[Phase.generate],  # a smaller one takes minutes to find
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_any_combination(

@@ -166,7 +166,8 @@ class PlainFeed(Counting):
     def _begin(self) -> None:
         self._digest = ""
         iterator = iter(self._batches)
-        self._iterator = _Seeded(iterator, mixed(self._seed, self._epoch, _PLAIN))
+        own = seeding.generators(self._batches)
+        self._iterator = _Seeded(iterator, mixed(self._seed, self._epoch, _PLAIN), own)
         if self._skip is None:
             return
         (count, digest), self._skip = self._skip, None
@@ -208,14 +209,17 @@ class PlainFeed(Counting):
 class _Seeded(Iterator[Any]):
     """Each batch with random numbers of its own; those of the training are set aside."""
 
-    def __init__(self, batches: Iterator[Any], seed: int) -> None:
-        self._batches, self._seed, self._count = batches, seed, 0
+    def __init__(self, batches: Iterator[Any], seed: int, own: list[Any]) -> None:
+        self._batches, self._seed, self._own, self._count = batches, seed, own, 0
 
     def __next__(self) -> Any:
-        with seeding.aside():
-            seeding.cpu(mixed(self._seed, self._count))
+        before = seeding.Aside(self._own)
+        try:
+            seeding.begin(mixed(self._seed, self._count), self._own)
             self._count += 1
             return next(self._batches)
+        finally:
+            before.back()
 
 
 def _chained(digest: str, batch: Any) -> str:
