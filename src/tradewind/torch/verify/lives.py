@@ -106,7 +106,8 @@ def broken(start: Start, folder: Path, steps: int, *, say: Callable[[str], None]
     save = max(1, steps // 3)
     kill = max(1, steps // 6)
     notice = min(save + kill + 1 + steps // 6, steps - 1)
-    say(f"runs them again: saves from step {save} on, is killed {kill} steps later")
+    later = "a step" if kill == 1 else f"{kill} steps"
+    say(f"runs them again: saves from step {save} on, is killed {later} later")
     lives = [_live(start, folder / "broken", "killed", Plan("", "", steps, save=save, kill=kill))]
     if lives[0].code == 0 or lives[0].refused:
         return lives
