@@ -104,5 +104,6 @@ def test_a_supervisor_that_is_killed_in_the_middle_of_it(chain: Callable[..., Ch
     assert log.endswith(wanted)
     first = log.removesuffix(wanted)
     assert len(first) > 5_000_000
-    assert wanted.startswith(first)
+    # The shell may live long enough to say that its `sleep` was killed.
+    assert wanted.startswith(first.removesuffix(b"Killed\n"))
     made.quiet()

@@ -237,7 +237,8 @@ class Unheld:
             )
 
     def _holds(self, optimizer: Any) -> bool:
-        return any(optimizer is each for each in self._parts.optimizers.values())
+        elsewhere = getattr(optimizer, "kept_elsewhere", False)
+        return elsewhere or any(optimizer is each for each in self._parts.optimizers.values())
 
     def reads(self, iterator: Any) -> None:
         """A loader that gives batches in one step and in another takes part in the training; an
