@@ -118,6 +118,9 @@ def taken(
 # -- what trains beside the session: refused -------------------------------------------------------
 
 _sessions: WeakSet[Unheld] = WeakSet()
+_held: WeakSet[Any] = WeakSet()
+"""Optimizers that a session holds whose loop has begun: nothing is to be asked about their steps,
+which are most."""
 
 
 @cache
@@ -126,6 +129,8 @@ def _watch_optimizers() -> None:
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     def stepped(optimizer: Any, *_: Any) -> None:
+        if optimizer in _held:
+            return
         for each in list(_sessions):
             each.stepped(optimizer)
 
@@ -196,6 +201,7 @@ class Unheld:
 
     def close(self) -> None:
         _sessions.discard(self)
+        _held.difference_update(self._parts.optimizers.values())
 
     def others(self) -> list[Any]:
         return list(self._parts.others.values())
@@ -210,6 +216,8 @@ class Unheld:
                     " training goes on, it would be made again",
                     hint="make such steps before the session, or in its loop",
                 )
+            if self.begun:
+                _held.add(optimizer)
             return
         if self._trouble is not None or any(each._holds(optimizer) for each in _sessions):
             return
