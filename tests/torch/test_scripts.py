@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.torch.lives import Nursery
+from tests.torch.lives import Nursery, Training
 from tradewind.torch.verify import compare, lives
 
 pytestmark = pytest.mark.slow
@@ -141,6 +141,36 @@ def test_warned(nursery: Nursery, script: str, tmp_path: Path) -> None:
     tried = Tried(nursery, script, tmp_path)
     assert tried.differences(), tried.log()
     assert any(WARNED[script] in words for words in tried.warnings()), tried.log()
+
+
+@pytest.mark.parametrize("how", ["epochs", "accumulate", "stream", "ahead"])
+def test_other_numbers_of_ranks(nursery: Nursery, how: str, tmp_path: Path) -> None:
+    """Two ranks, then three, then one: each sample is seen once an epoch all the same."""
+    training = Training(nursery, tmp_path, "tests.torch.scripts.in_ranks")
+    slowly = {"STEP_S": "0.05"}
+    training.start(how, world=2, env=slowly).has_saved(6).kill()
+    second = training.start(how, world=3, env=slowly)
+    second.has_saved(max(second.saved()) + 4).kill()
+    last = training.start(how).done()
+    assert last.begun() > second.begun() > 0
+    times = 4 if how == "ahead" else 1
+    epochs = range(1) if how == "ahead" else range(4)
+    seen = training.seen()
+    assert [seen[epoch, index] for epoch in epochs for index in range(48)] == [times] * (
+        48 * len(epochs)
+    ), last.log()
+    if how == "stream":  # and what was read of the second loader is not read again
+        assert {seen[100, index] for index in range(48)} == {1}
+    if how == "epochs":
+        assert f"lr {0.1 * 0.7**4:.6f}" in last.log()
+
+
+def test_a_loader_of_ones_own_in_other_numbers_of_ranks(nursery: Nursery, tmp_path: Path) -> None:
+    """Its order belongs to each rank: the epoch begins again, and that is said."""
+    training = Training(nursery, tmp_path, "tests.torch.scripts.in_ranks")
+    training.start("wrapped", world=2, env={"STEP_S": "0.05"}).has_saved(6).kill()
+    last = training.start("wrapped").done()
+    assert "begins again" in last.log()
 
 
 def test_a_script_that_is_exact_is_not_bothered(nursery: Nursery, tmp_path: Path) -> None:
