@@ -63,7 +63,7 @@ def main() -> None:
             optimizer.zero_grad()
         session.step(loss=loss)
         if rank == 0:
-            print("step", session.step_number, flush=True)
+            print("step", session.step_number, flush=True)  # noqa: T201
         time.sleep(float(os.environ.get("STEP_S", "0")))
 
     if how in ("epochs", "wrapped"):
@@ -90,6 +90,6 @@ def main() -> None:
             x, y, samples = batch
             train(x, y, samples, 0)  # the session's epoch may be that of the batch ahead
     if rank == 0:
-        print(f"lr {scheduler.get_last_lr()[0]:.6f}", flush=True)
+        print(f"lr {scheduler.get_last_lr()[0]:.6f}", flush=True)  # noqa: T201
     session.finish()
     dist.destroy_process_group()
