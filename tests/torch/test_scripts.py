@@ -45,6 +45,7 @@ EXACT = [
     "curriculum kept",
     "accelerated number",
     "wrappers",
+    "unfrozen",
 ]
 REFUSED = {
     "scaled late": "that the session does not hold",
@@ -70,6 +71,10 @@ WARNED = {
     "curriculum lost": "level was",
     "mining lost": "sampler.weights is another",
     "accelerated own": "completed_steps was 5 and is 0",
+    "accelerated seeded": "completed_steps was 5 and is 0",
+    "best_so_far best": "and is inf",
+    "best_so_far environment": "random numbers of environment",
+    "best_so_far ahead": "random numbers are drawn before the first step",
 }
 
 

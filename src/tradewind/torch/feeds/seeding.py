@@ -110,13 +110,13 @@ def aside() -> Iterator[None]:
 # -- generators of people's own ----------------------------------------------------
 
 
-def generators(*owners: Any) -> list[Any]:
+def generators(*owners: Any, depth: int | None = None, most: int | None = None) -> list[Any]:
     """Those that these objects can reach, in an order that does not depend on the process: their
     own, those of what they hold (transforms in lists, datasets in datasets), and those that their
     functions name, at the top of their files or in the function around them."""
-    search = _Search(kinds())
+    search = _Search(kinds(), most or _MOST)
     for owner in owners:
-        search.enter(owner, _DEPTH)
+        search.enter(owner, _DEPTH if depth is None else depth)
     return list(search.found.values())
 
 
@@ -126,15 +126,15 @@ _MOST = 20_000
 
 
 class _Search:
-    def __init__(self, kinds: tuple[type, ...]) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: tuple[type, ...], most: int) -> None:
+        self._kinds, self._most = kinds, most
         self.found: dict[int, Any] = {}
         self._seen: set[int] = set()
 
     def enter(self, owner: Any, depth: int) -> None:
         if owner is None or isinstance(owner, (str, bytes, int, float, ModuleType)):
             return
-        if id(owner) in self._seen or len(self._seen) > _MOST:
+        if id(owner) in self._seen or len(self._seen) > self._most:
             return
         self._seen.add(id(owner))
         if isinstance(owner, self._kinds):

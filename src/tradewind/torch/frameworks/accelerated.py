@@ -18,7 +18,6 @@ from tradewind.torch.frameworks.driven import Driven, Fed, checked
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 from tradewind.torch.frameworks.prepared import on_device, plain
 from tradewind.torch.sessions.again import Again
-from tradewind.torch.sessions.script import Script, Watch
 from tradewind.torch.surroundings import surroundings
 
 _HINT = (
@@ -114,22 +113,13 @@ class Accelerated(Fed):
         self._training = Driven(self, theirs=kept, elastic=True, **parts)
         self._over = self._training.position.epoch
         """Epochs that are over, which a loop that begins at 0 is given nothing for."""
-        self._again = Again(self._training._parts) if self._over else None
+        self._again = Again(self._training._parts, "loader.epochs(N)") if self._over else None
         for optimizer in self._training._parts.optimizers.values():
             optimizer.register_step_post_hook(self._optimizer_stepped)
-        self._watch_script([accelerator, loader, *parts.values()])
+        held = [self, accelerator, loader, *parts.values()]
+        self._training.watches(held, self.loader, _HINT)
         self._hook(accelerator)
         atexit.register(self._reminder)
-
-    def _watch_script(self, given: list[Any]) -> None:
-        training = self._training
-        parts = training._parts
-        held = [parts.modules, parts.optimizers, parts.others, parts.each]
-        mine = [self, *given, *(each for table in held for each in table.values())]
-        script = Script({id(each) for each in mine}, parts.modules, self.loader)
-        training.watches(
-            Watch(script, training._voice.warn_once, strict=training._strict, hint=_HINT)
-        )
 
     def _hook(self, accelerator: Any) -> None:
         backward, log, end = accelerator.backward, accelerator.log, accelerator.end_training
@@ -190,6 +180,12 @@ class Accelerated(Fed):
 
     def __iter__(self) -> Iterator[Any]:
         if self._over > 0:
+            if self._over == self._training.position.epoch:
+                self._training.say(
+                    f"{self._over} epochs are over, and their part of the loop is given nothing;"
+                    " what stands around the inner loop is done for them again, files that it"
+                    " writes included (`for epoch in loader.epochs(N):` leaves them out)"
+                )
             self._over -= 1
             return
         if self._again is not None:

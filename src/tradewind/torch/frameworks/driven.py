@@ -9,12 +9,13 @@ not disturb that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
-from tradewind.torch.sessions.script import Watch
+from tradewind.torch.sessions import users
+from tradewind.torch.sessions.script import Script, Watch
 from tradewind.torch.sessions.training import Training
 from tradewind.torch.surroundings import surroundings
 from tradewind.torch.telemetry.tally import now_s
@@ -73,10 +74,21 @@ class Driven(Training):
             )
 
     watch: Watch | None = None
-    """Of the script's own variables, where its loop is in the script."""
+    """Of the script's own variables."""
 
-    def watches(self, watch: Watch) -> None:
-        self.watch = watch
+    def watches(
+        self,
+        held: list[Any],
+        data: Any,
+        hint: str,
+        objects: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
+    ) -> None:
+        """`held`: what is not the script's own."""
+        parts = self._parts
+        tables = [parts.modules, parts.optimizers, parts.others, parts.each]
+        mine = [self, *held, *(each for table in tables for each in table.values())]
+        script = Script(mine, parts.modules, data, objects)
+        self.watch = watch = Watch(script, self._voice.warn_once, strict=self._strict, hint=hint)
         if self._back is not None and self._back.world == self._around.world:
             watch.goes_on(self._back.shared.get("script") or {})
 
@@ -203,6 +215,14 @@ class Fed:
             except StopIteration:
                 return
             yield self._place(batch) if self._place is not None else batch
+
+
+def of_users(objects: Iterable[Any]) -> dict[str, Mapping[str, Any]]:
+    """Attributes of those whose classes are the script's own: a framework keeps of them what they
+    ask it to."""
+    kinds = [(type(each), vars(each)) for each in objects if hasattr(each, "__dict__")]
+    own = [(kind, held) for kind, held in kinds if users.is_users_class(kind)]  # type: ignore[arg-type]
+    return {kind.__name__: held for kind, held in own}
 
 
 def checked(options: dict[str, Any], whose: str) -> dict[str, Any]:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.frameworks.driven import Driven, Fed, checked
+from tradewind.torch.frameworks.driven import Driven, Fed, checked, of_users
 from tradewind.torch.frameworks.huggingface_state import Best, Kept, config, watching
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 from tradewind.torch.frameworks.prepared import on_device, plain
 from tradewind.torch.surroundings import surroundings
 
 _OURS = "a checkpoint of tradewind's"
+_HINT = (
+    "the Trainer keeps what callbacks that are ExportableState give it; or count by"
+    " trainer.state.global_step"
+)
 _LACKS = "this version of transformers has no {}, which is needed to go on"
 
 
@@ -111,6 +115,7 @@ class _Going:
         options = dict(self.options)
         options.setdefault("folder", Path(args.output_dir) / "tradewind")
         options.setdefault("seed", args.seed if args.data_seed is None else args.data_seed)
+        callbacks, own = trainer.callback_handler.callbacks, partial(_own, trainer)
         self.training = training = Driven(
             self.fed,
             theirs=self.kept,
@@ -121,6 +126,12 @@ class _Going:
             extra={"best": self.best} if self.best is not None else {},
             config=config(args),
             **options,
+        )
+        training.watches(
+            [trainer, self],
+            self.fed.loader,
+            _HINT,
+            lambda: {**of_users(callbacks), "trainer": own()},
         )
         self._word(training, found)
         if not training.resumed:
@@ -148,6 +159,21 @@ class _Going:
                 f"{said} is no folder, and there is no checkpoint of tradewind's either",
                 hint="leave it out: trainer.train() goes on by itself",
             )
+
+
+@cache
+def _theirs(kind: Any) -> set[str]:
+    """Names that the Trainer's own methods speak of."""
+    functions = [each for each in vars(kind).values() if hasattr(each, "__code__")]
+    return {name for each in functions for name in each.__code__.co_names}
+
+
+def _own(trainer: Any) -> dict[str, Any]:
+    """Attributes that only a subclass of the script's knows."""
+    from transformers import Trainer
+
+    known = _theirs(Trainer)
+    return {name: value for name, value in vars(trainer).items() if name not in known}
 
 
 @cache

@@ -16,10 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.torch.frameworks.driven import Driven, Fed, checked
+from tradewind.torch.frameworks.driven import Driven, Fed, checked, of_users
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 
 _STRATEGIES = ("SingleDeviceStrategy", "DDPStrategy")
+_HINT = (
+    "Lightning keeps what state_dict or on_save_checkpoint of the module, its callbacks and its"
+    " data module give it; buffers of the module are kept anyway"
+)
 _OURS = ("state_dict", "optimizer_states", "lr_schedulers")
 """Of a checkpoint of Lightning's, what is ours to keep."""
 _DROPPED = ("hparams_name", "hyper_parameters", "hparams_type", "datamodule_")
@@ -125,8 +129,9 @@ def _kind(library: Any) -> Any:
             options = dict(self._options)
             options.setdefault("folder", Path(trainer.default_root_dir) / "tradewind")
             schedulers = [each.scheduler for each in trainer.lr_scheduler_configs]
+            fed = _loader(trainer)
             self._training = training = Driven(
-                _loader(trainer),
+                fed,
                 theirs=kept,
                 model=trainer.strategy.model,
                 optimizer=_one(trainer.optimizers),
@@ -135,6 +140,8 @@ def _kind(library: Any) -> Any:
                 config=dict(pl_module.hparams),
                 **options,
             )
+            held = [trainer, pl_module, self]
+            training.watches(held, fed.loader, _HINT, lambda: of_users(trainer.callbacks))
             self._step = trainer.global_step
             if training.resumed:
                 if given:

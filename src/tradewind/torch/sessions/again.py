@@ -15,8 +15,10 @@ from tradewind.torch.sessions.state import Parts
 
 
 class Again:
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    """`loop`: what to write instead."""
+
+    def __init__(self, parts: Parts, loop: str = "session.epochs(N)") -> None:
+        self._parts, self._loop = parts, loop
         self._others = {key: deepcopy(each.state_dict()) for key, each in parts.others.items()}
         self._groups = {
             key: [
@@ -39,7 +41,7 @@ class Again:
                 raise InvalidValue(
                     f"{name} has changed between epochs that are over: the loop begins at epoch 0"
                     " again, and does for those once more what stands outside its inner loop",
-                    hint="write `for epoch in session.epochs(N):`, which leaves them out",
+                    hint=f"write `for epoch in {self._loop}:`, which leaves them out",
                 )
         for key, state in self._others.items():
             self._parts.others[key].load_state_dict(state)

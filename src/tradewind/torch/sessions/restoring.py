@@ -14,7 +14,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.order import mixed
-from tradewind.torch.sessions import buckets, named, powersgd
+from tradewind.torch.sessions import buckets, named, powersgd, switches
 from tradewind.torch.sessions.state import Parts, bare
 from tradewind.torch.trees import loaded
 
@@ -32,6 +32,9 @@ class Back(Struct):
     shared: dict[str, Any]
     mine: dict[str, Any] | None
     said: list[str]
+    """Of what could not be put back."""
+    told: list[str] = []
+    """Of what was, though the script has it otherwise."""
 
 
 def restore(checkpoints: Any, parts: Parts) -> Back | None:
@@ -129,6 +132,7 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
     import torch
 
     state, said = rest["state"], []
+    told: list[str] = []
     mine = loaded(got.mine) if got.mine is not None else None
     own, found = got.own, got.found
     with torch.no_grad():
@@ -138,6 +142,8 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
     for key, module in parts.modules.items():
         if besides := state["models"][key]:
             bare(module).load_state_dict(besides, strict=False)
+    if parts.switchable:
+        told = switches.put_back(parts.named_modules(), state.get("switches") or {})
     for key, optimizer in parts.optimizers.items():
         saved = state["optimizers"][key]
         _optimizer(parts, optimizer, saved, places)
@@ -171,7 +177,7 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
             kept = {name: tensor.to(parts.device) for name, tensor in own.items() if key in name}
             powersgd.restored(power, key, mine["state"]["powersgd"][key], kept)
     parts.arrival.known(state["arrival"])
-    return Back(found.step, found.key, found.name, found.world, rest, mine, said)
+    return Back(found.step, found.key, found.name, found.world, rest, mine, said, told)
 
 
 def _anew(key: str, other: Any, world: int, parts: Parts) -> str:

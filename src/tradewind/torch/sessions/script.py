@@ -16,8 +16,8 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from types import FrameType
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FrameType, ModuleType
 from typing import Any
 
 from tradewind import clock
@@ -37,15 +37,26 @@ _MOST_DIGESTS = 64
 _DEPTH = 3
 _SAMPLED = 16
 _TOLD = 6
-_ISSUED = 1e9  # seconds since 1970, of any clock of the last decades
+_ISSUED, _TO_COME = 1e9, 1e10  # seconds since 1970, of any clock of these decades
+_THEIR_DEPTH, _THEIR_MOST = 6, 2000
+"""How far generators are looked for in objects of libraries."""
 
 
 class Script:
-    """`held` are the ids of what the session holds, and of itself; `models` and `data` of it are
-    looked into all the same, for what only their classes know."""
+    """`held` is what the session holds, and itself; `models` and `data` of it are looked into all
+    the same, for what only their classes know, and so is what `objects` gives: by name, the
+    attributes of each."""
 
-    def __init__(self, held: set[int], models: Mapping[str, Any], data: Any) -> None:
-        self._held, self._models = held, models
+    def __init__(
+        self,
+        held: Iterable[Any],
+        models: Mapping[str, Any],
+        data: Any,
+        objects: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
+    ) -> None:
+        # Not by the ids of numbers and texts, which all who have the same share.
+        self._held = {id(each) for each in held if not isinstance(each, (int, float, str))}
+        self._models, self._objects = models, objects
         self._dataset = getattr(data, "dataset", None)
         self._sampler = getattr(data, "sampler", None)
         self._began_s = clock.stopwatch()
@@ -83,6 +94,7 @@ class Script:
             "first": {name: self._first[name] for name in changing if name in self._first},
             "last": {name: self._last[name] for name in changing},
             "counters": {n: c for n in changing if (c := self._counters.get(n))},
+            "times": [name for name in changing if self._is_time(self._last[name])],
         }
 
     # -- when it goes on ---------------------------------------------------------------------------
@@ -96,7 +108,11 @@ class Script:
         both = [name for name in before if name in now]
         for name in both:
             self._before.get("counters", {}).pop(name, None)
-        return sorted(f"{n} {_was(before[n], now[n])}" for n in both if now[n] != before[n])
+        return [
+            f"{n} {_was(before[n], now[n])}"
+            for n in _worst_first(both, before)
+            if now[n] != before[n] and not self._ticks(n, now[n])
+        ]
 
     def counts_anew(self, bases: Mapping[str, int], *, in_step: bool) -> list[str]:
         """After the first step: of counters that are made in the loop. `in_step`: there was no time
@@ -114,7 +130,7 @@ class Script:
         for name in first if in_step else ():
             if name not in counters and now.get(name) == first[name] != last.get(name):
                 found.append(f"{name} {_was(last[name], now[name])}")
-        return sorted(found)
+        return found
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -127,8 +143,13 @@ class Script:
             for inner, each in module.named_modules():
                 if users.is_users_class(type(each)):  # type: ignore[arg-type]
                     for key, value in vars(each).items():
-                        if type(value) in (int, float) and not key.startswith("_"):
-                            found[".".join(filter(None, (name, inner, key)))] = _number(value)
+                        if not key.startswith("_") and key != "training":
+                            whole = ".".join(filter(None, (name, inner, key)))
+                            self._tell(whole, value, 1, found, seen)
+        for name, attributes in self._objects().items():
+            for key, value in list(attributes.items()):
+                if not key.startswith("_"):
+                    self._tell(f"{name}.{key}", value, 1, found, seen)
         for key, value in vars(self._sampler).items() if hasattr(self._sampler, "__dict__") else ():
             if value is not self._dataset:  # weights of samples, which the loop may change
                 self._tell(f"sampler.{key}", value, 0, found, seen)
@@ -138,7 +159,7 @@ class Script:
             name = frame.f_code.co_name
             prefix = "" if number == 0 or name == "<module>" else f"{name}: "
             for each, value in list(frame.f_locals.items()):
-                if not each.startswith("__"):
+                if not each.startswith("__") and each != "_":
                     self._tell(f"{prefix}{each}", value, _DEPTH, found, seen)
                 if len(found) >= _MOST:
                     return found
@@ -151,8 +172,7 @@ class Script:
             return
         kind = type(value)
         if kind in (int, float, bool):
-            if not self._is_time(value):
-                found.setdefault(name, _number(value))
+            found.setdefault(name, _number(value))
         elif kind is str:  # a digest: whatever it says is none of a checkpoint's business
             found.setdefault(
                 name, "#" + hashlib.sha256(value[:1000].encode(errors="replace")).hexdigest()[:12]
@@ -169,6 +189,12 @@ class Script:
             seen.add(id(value))
             for each, inner in list(getattr(value, "__dict__", {}).items()):
                 self._tell(f"{name}.{each}", inner, depth - 1, found, seen)
+        elif depth > 0 and _is_theirs(value) and self._digests < _MOST_DIGESTS:
+            seen.add(id(value))
+            theirs = seeding.generators(value, depth=_THEIR_DEPTH, most=_THEIR_MOST)
+            if theirs:  # such as an environment's own
+                self._digests += 1
+                found.setdefault(f"random numbers of {name}", _digest_of_generators(theirs))
 
     def _tell_container(
         self, name: str, value: Any, depth: int, found: dict[str, Word], seen: set[int]
@@ -179,12 +205,17 @@ class Script:
             for key, inner in list(value.items())[:_SAMPLED]:
                 self._tell(f"{name}[{key!r:.40}]", inner, depth - 1, found, seen)
 
-    def _is_time(self, value: float) -> bool:
-        """Of a clock: it is another one each time."""
+    def _is_time(self, value: Word) -> bool:
+        """Perhaps of a clock."""
         if type(value) is not float:
             return False
-        now_s = clock.stopwatch()
-        return value > _ISSUED or self._began_s - 600 <= value <= now_s + 1
+        uptime = self._began_s - 600 <= value <= clock.stopwatch() + 1
+        return _ISSUED < value < _TO_COME or uptime
+
+    def _ticks(self, name: str, now: Word) -> bool:
+        """Of a clock, which is another one each time: so it was then, and so it is now. A loss may
+        look like a clock once, and hardly ever after it has begun anew."""
+        return name in self._before.get("times", ()) and self._is_time(now)
 
 
 class Watch:
@@ -237,6 +268,18 @@ def _was(before: Word, now: Word) -> str:
     return f"was {before:g} and is {now:g}"
 
 
+def _worst_first(names: list[str], before: Mapping[str, Word]) -> list[str]:
+    """Counters and sums, then lengths, then what is only known to be another: of that much is
+    made anew in each step."""
+
+    def rank(name: str) -> tuple[int, str]:
+        if isinstance(before[name], str):
+            return (3 if not name.startswith("random numbers") else 1), name
+        return (2 if name.startswith("len(") else 0), name
+
+    return sorted(names, key=rank)
+
+
 def told(found: list[str]) -> str:
     more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
     return "; ".join(found[:_TOLD]) + more
@@ -255,6 +298,19 @@ def _number(value: float) -> float:
         return float(value)
     except OverflowError:
         return float("inf")
+
+
+def _is_theirs(value: Any) -> bool:
+    """An object of a library's, but for PyTorch's and NumPy's own."""
+    kind = type(value)
+    if isinstance(value, (type, ModuleType)) or callable(value) or not hasattr(value, "__dict__"):
+        return False
+    return kind.__module__.partition(".")[0] not in ("torch", "numpy", "builtins", "tradewind")
+
+
+def _digest_of_generators(generators: list[Any]) -> str:
+    states = repr([seeding.state_of(each) for each in generators])
+    return "#" + hashlib.sha256(states.encode()).hexdigest()[:12]
 
 
 def _digest(value: Any) -> str | None:

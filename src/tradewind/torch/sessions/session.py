@@ -15,6 +15,7 @@ from typing import Any
 from tradewind.errors import InvalidValue
 from tradewind.torch.sessions import unheld
 from tradewind.torch.sessions.again import Again
+from tradewind.torch.sessions.draws import Draws
 from tradewind.torch.sessions.loops import inside, taker
 from tradewind.torch.sessions.restoring import Back
 from tradewind.torch.sessions.script import Script, Watch
@@ -67,8 +68,11 @@ class Session(Training):
         parts = self._parts
         held = [parts.modules, parts.optimizers, parts.others, parts.each, parts.powersgd]
         mine = [*given, *(each for table in held for each in table.values()), self]
-        script = Script({id(each) for each in mine}, parts.modules, given[2])
+        script = Script(mine, parts.modules, given[2])
         self._watch_script = Watch(script, self._voice.warn_once, strict=self._strict)
+        modules = list(parts.modules.values())
+        # The outermost: inside a compiled one, a hook would be compiled too.
+        self._draws = Draws(modules[0], self._voice.warn_once) if self._unread(modules) else None
         self._index = 0
         """How many batches of this epoch were given."""
         self._index_epoch = self._feed.epoch if self._feed is not None else 0
@@ -78,8 +82,14 @@ class Session(Training):
         if self._back is not None:
             self._go_on_with(self._back)
 
+    def _unread(self, modules: list[Any]) -> bool:
+        """Whether the script has its batches from elsewhere."""
+        return self._feed is None and bool(modules)
+
     def _go_on_with(self, back: Back) -> None:
         shared, mine = back.shared, back.mine
+        if self._draws is not None:
+            self._draws.goes_on(shared.get("draws"))
         index, epoch = shared.get("index") or [0, self._index_epoch]
         if epoch == self._index_epoch:
             # With other ranks, about as far: batches are of another size.
@@ -107,11 +117,14 @@ class Session(Training):
             "pace": self._pace.state(),
             "script": self._watch_script.state(self._bases()),
             "variables": self._variables.state_dict(),
+            "draws": self._draws.state() if self._draws is not None else None,
             "streams": [each.shared() for each in self._seconds],
         }, {"streams": [each.mine() for each in self._seconds]}
 
     def _end(self, words_s: float) -> None:
         self._unheld.close()
+        if self._draws is not None:
+            self._draws.close()
         for each in self._seconds:
             each.close()
         super()._end(words_s)
@@ -254,6 +267,8 @@ class Session(Training):
         else:
             self._pace.made()
         self.made(values)
+        if self._draws is not None:
+            self._draws.made()
         if not self._iterating:
             self._begun_alone()
             self.between()
@@ -319,6 +334,8 @@ class Session(Training):
     def _begin(self) -> None:
         """Before the first batch."""
         self.settle()
+        if self._draws is not None:
+            self._draws.made()
         self._unheld.begins()
         self._watch_script.begins()
 
@@ -359,8 +376,8 @@ class Session(Training):
         if self._over == self._this_epoch:
             self._voice.say(
                 f"{self._over} epochs are over, and their part of the loop is given nothing; what"
-                " stands around the inner loop is done for them again"
-                " (`for epoch in session.epochs(N):` leaves them out)"
+                " stands around the inner loop is done for them again, files that it writes"
+                " included (`for epoch in session.epochs(N):` leaves them out)"
             )
         self._over -= 1
         return True

@@ -23,7 +23,7 @@ from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.ranks import Ranks, ranks_of
-from tradewind.torch.sessions import named, powersgd, stages
+from tradewind.torch.sessions import named, powersgd, stages, switches
 from tradewind.torch.sessions.buckets import Arrival
 from tradewind.torch.sessions.gradients import Gradients
 
@@ -120,6 +120,14 @@ class Parts:
                 digest.update(f"{name} {tuple(parameter.shape)} {some.tolist()}".encode())
         return {"the frozen parameters' digest": digest.hexdigest()[:16]}
 
+    @property
+    def switchable(self) -> bool:
+        """Whether all ranks have the same models, with everything in their checkpoints."""
+        return self.frozen and self.ranks.stages == 1
+
+    def named_modules(self) -> dict[str, Any]:
+        return {key: bare(self.modules[key]) for key in self.modules if key in self.trained}
+
     # -- out ---------------------------------------------------------------------------------------
 
     def captured(self, *, gradients: bool = True) -> Captured:
@@ -128,6 +136,8 @@ class Parts:
         own: dict[str, Any] = {}
         rest: dict[str, Any] = {"models": {}, "optimizers": {}, "others": {}}
         rest["frozen"] = self.frozen
+        if self.switchable:
+            rest["switches"] = switches.captured(self.named_modules())
         for key, module in self.modules.items():
             rest["models"][key] = copy.deepcopy(self._module(key, module, tensors, own))
         for key, optimizer in self.optimizers.items():

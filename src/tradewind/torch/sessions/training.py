@@ -54,7 +54,7 @@ class Training:
         self,
         *,
         model: Any,
-        optimizer: Any,
+        optimizer: Any = None,
         scheduler: Any = None,
         data: Any = None,
         scaler: Any = None,
@@ -214,6 +214,8 @@ class Training:
         self._saver.epoch = self._saver.saved_epoch = restoring.epoch(shared, self._feed)
         for words in said:
             self._voice.warn_once(words)
+        for words in back.told:
+            self._voice.say(words)
         changed = fingerprint.differences(shared["made_with"], made_with)
         if changed and strict:
             raise InvalidValue(

@@ -245,8 +245,13 @@ class Unheld:
             )
 
     def _holds(self, optimizer: Any) -> bool:
-        elsewhere = getattr(optimizer, "kept_elsewhere", False)
-        return elsewhere or any(optimizer is each for each in self._parts.optimizers.values())
+        """Also where what it was given only wraps it, and has its state: Lightning Fabric's."""
+        if getattr(optimizer, "kept_elsewhere", False):
+            return True
+        return any(
+            optimizer is each or optimizer.state is each.state
+            for each in self._parts.optimizers.values()
+        )
 
     def reads(self, iterator: Any) -> None:
         """A loader that gives batches in one step and in another takes part in the training; an

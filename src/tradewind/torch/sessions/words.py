@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 
 
@@ -28,4 +29,11 @@ class Voice:
 
 def _write(words: str) -> None:
     with suppress(OSError):
-        os.write(2, words.encode())
+        os.write(2, (_line() + words).encode())
+
+
+def _line() -> str:
+    """A line of its own, where a progress bar stands on this one."""
+    tqdm = sys.modules.get("tqdm")
+    bars = getattr(getattr(tqdm, "tqdm", None), "_instances", None)
+    return "\n" if bars else ""
