@@ -24,3 +24,5 @@ class Observation:
     seen_at: datetime
     expires_at: datetime
     source: str
+    machines: int = 1
+    """So many at once."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -183,9 +183,12 @@ def _no_constant(name: str) -> Any:
 
 def _plan(value: Any) -> Plan:
     known = {_MONEY.get(f.name, f.name): f for f in fields(Plan)}
-    given = _fields(value, "plan", tuple(known))
+    needed = [name for name, field in known.items() if field.default is MISSING]
+    given = _fields(value, "plan", tuple(known), needed)
     made: dict[str, Any] = {}
     for name, field in known.items():
+        if name not in given:
+            continue  # a plan that was saved before there was such a field
         where = f"plan.{name}"
         if field.name in _MONEY:
             made[field.name] = _micros(given[name], where, inner=str(field.type).startswith("dict"))

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
+from tradewind.catalog import capacity
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
 from tradewind.estimate.constants import Constants, fitted
@@ -16,9 +17,9 @@ from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
 from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.plan import choose, why
-from tradewind.plan.goods import MODES, goods
+from tradewind.plan.goods import MODES, Goods, commitment_of, goods, market_of
 from tradewind.plan.rates import Rates
-from tradewind.plan.search import NODES, USUAL_NODES, Search, at_deadline, search
+from tradewind.plan.search import MOST_NODES, USUAL_NODES, Search, at_deadline, search
 from tradewind.units import Micros, format_hours, format_money
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class Planner:
             self.rates,
             self.constants,
             self.deadline_s,
+            self.now,
         )
 
     # -- what one limit would have to be ------------------------------------------------------
@@ -148,8 +150,8 @@ class Planner:
             if lifted is not None:
                 given.append(Relaxation(limit=name, why=words, plan=lifted))
         most = limits.max_nodes or USUAL_NODES
-        if most < NODES[-1]:
-            lifted = self._lifted({"max_nodes": min(4 * most, NODES[-1])})
+        if most < MOST_NODES:
+            lifted = self._lifted({"max_nodes": min(4 * most, MOST_NODES)})
             if lifted is not None:
                 why_more = f"with {lifted.nodes} machines instead of at most {most}"
                 given.append(Relaxation(limit="max_nodes", why=why_more, plan=lifted))
@@ -191,7 +193,7 @@ class Planner:
 
     def _by(self, found: Search, deadline_s: float) -> Later:
         """The cheapest plan for another deadline."""
-        weighed = at_deadline(found, self.workload, self.rates, deadline_s)
+        weighed = at_deadline(found, self.workload, self.rates, deadline_s, self.now)
         right = choose.kept(weighed.found, self.workload.limits, deadline_s / 3600)
         order = choose.ranked(weighed.found, right.all)
         plan = self.value(weighed, int(order[0])) if len(order) else None
@@ -235,7 +237,7 @@ class Planner:
             accelerator_count=int(kind.each),
             nodes=int(c.nodes[i]),
             own=bool(shelf.own[good]),
-            markets=tuple("reserved" if name == "held" else name for name in held),
+            markets=tuple(market_of(name) for name in held),
             layout={name: getattr(way, name) for name in _LAYOUT} if way else {},
             layout_words=way.words if way else "",
             precision=fast.precision[group],
@@ -258,12 +260,14 @@ class Planner:
             checkpoint_every_s=round(float(c.every_s[i])),
             checkpoint_bytes=round(fast.state_bytes),
             costs={name: _micros(part[i]) for name, part in c.parts.items() if part[i] > 0},
-            price_hour={
-                "reserved" if name == "held" else name: _micros(prices[name]) for name in held
-            },
+            price_hour={market_of(name): _micros(prices[name]) for name in held},
             price_as_of=columns.as_of[row],
             price_source=columns.source[row],
             band=fast.band[group],
+            had=float(c.had[i]),
+            had_by=_had_by(shelf, good, held),
+            network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
+            commit=commitment_of(mode),
         )
 
     def _notes(self, found: Search) -> list[str]:
@@ -289,6 +293,16 @@ _LIFTED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("exclude", "with nothing excluded", {"exclude": None}),
     ("max_accelerators", "with more accelerators", {"max_accelerators": None}),
 )
+
+
+def _had_by(shelf: Goods, good: int, held: Sequence[str]) -> str:
+    """What the chance to have it is taken from."""
+    if shelf.own[good] or held == ["held"]:
+        return "yours"
+    if shelf.assumed[good] == shelf.assumed[good]:
+        return "assumed by you"
+    seen = [one for mode in held for one in shelf.answers.get(mode, {}).get(good, ())]
+    return capacity.words(seen) if seen else "prior"
 
 
 def _model(workload: Workload) -> Model | None:

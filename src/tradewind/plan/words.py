@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 KINDS = {
     "money": "dearer",
     "time": "too slow or too unsure",
+    "capacity": "too unlikely to be had",
     "memory": "without the memory",
     "price": "without a price to trust",
     "limits": "outside your limits",
