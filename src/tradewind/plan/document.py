@@ -28,6 +28,7 @@ from tradewind.model import (
 from tradewind.model.plan import Loser, Plan, Plans
 from tradewind.model.sensitive import redacted_job
 from tradewind.model.shape import Shape, Work
+from tradewind.plan.words import old_prices
 from tradewind.units import MICROS_PER_DOLLAR, Micros
 
 FORMAT = 1
@@ -79,7 +80,11 @@ def to_json(plans: Plans) -> dict[str, Any]:
             "layouts": plans.layouts,
             "offers": plans.offers,
         },
-        "prices": {"from": plans.prices_from or None, "until": plans.prices_until or None},
+        "prices": {
+            "from": plans.prices_from or None,
+            "until": plans.prices_until or None,
+            "old": old_prices(plans) or None,
+        },
         "notes": list(plans.notes),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from math import inf
@@ -24,6 +24,7 @@ from tradewind.units import Micros, format_hours, format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
+    from tradewind.catalog.clusters import Link
     from tradewind.estimate.columns import Model
 
 SHOWN = 8
@@ -96,6 +97,16 @@ class Planner:
         for i in choose.ranked(found.found, np.asarray(mine)).tolist():
             chosen.setdefault((int(found.found.nodes[i]), int(found.found.mode[i])), i)
         return [self.value(found, i) for i in chosen.values()]
+
+    def links(self, types: Iterable[tuple[str, ...]]) -> dict[tuple[str, str], Link]:
+        """The network between machines of each type, which is given as (provider, type, …)."""
+        shelf = goods(self.catalog, self.workload.limits, self.now)
+        found = {}
+        for provider, name, *_ in types:
+            number = shelf.names.index((provider, name))
+            at = int((shelf.types == number).argmax())
+            found[provider, name] = shelf.links[shelf.link_of[at]]
+        return found
 
     def search(self) -> Search:
         return self._search(self.workload)
