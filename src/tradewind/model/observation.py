@@ -26,3 +26,6 @@ class Observation:
     source: str
     machines: int = 1
     """So many at once."""
+    held_h: float = 0.0
+    """How long they had been held then: where they are not available any more, until they were
+    taken. 0 where nobody held them."""
