@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from tradewind.catalog import capacity, clusters
+from tradewind.catalog import capacity, clusters, hazards
 from tradewind.catalog.catalog import Catalog
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
@@ -87,6 +87,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     width=np.array([width]),
                     fits=np.array([fits]),
                     machines=np.array([float(nodes)]),
+                    gang=np.array([gang(offer, nodes)]),
                     devices=np.array([nodes * offer.accelerator_count]),
                     startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
                     again_s=np.array(
@@ -121,6 +122,11 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                 had = had if assumed is None else assumed
                 ways.append(Way(offer, nodes, market, hours, dollars, float(course.chance[0]), had))
     return ways
+
+
+def gang(offer: Offer, nodes: int) -> float:
+    factor = hazards.hazard(offer.provider, offer.accelerator_count).factor
+    return float(max(1, round(nodes * factor ** (1 / 0.6))))
 
 
 def cheapest_price(offer: Offer, market: Market, commit: str | None, now: datetime) -> Price | None:

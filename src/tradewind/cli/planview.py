@@ -126,7 +126,7 @@ def _on_spot(best: Plan) -> str:
         )
     if best.interruptions >= 0.2:
         words += f"; taken away {_times(best.interruptions)}"
-    return words
+    return f"{words}, by {best.spot_by}" if best.spot_by else words
 
 
 def _bought(best: Plan, market: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.catalog import capacity, clusters
+from tradewind.catalog import capacity, clusters, hazards
 from tradewind.catalog import query as queries
 from tradewind.catalog.account import rows_of
 from tradewind.catalog.query import Query
@@ -82,6 +82,7 @@ class Goods:
     doubts: dict[str, Column]  # whether one accelerator can be had, see `catalog/capacity.py`
     assumed: Column  # the chance that the user gave instead; NaN where none
     answers: dict[str, dict[int, list[Observation]]]  # what was seen of late, by mode and entry
+    hazards: Column  # how often spot is taken, by what is usual; see `catalog/hazards.py`
     links: list[clusters.Link]  # the network between machines, by entry of `link_of`
     link_of: Numbers
 
@@ -103,15 +104,16 @@ def goods(catalog: Catalog, limits: Limits, now: datetime) -> Goods:
         table.memo[key] = _columns(catalog, today)
     base: dict[str, Any] = table.memo[key]
     allowed = np.array([limits.allows(*place) for place in base["places"]])
+    answers = _answers(catalog, base["rows"])
     wanted = np.array([limits.allows_accelerator(kind.accelerator) for kind in base["kinds"]])
     return Goods(
-        **base,
+        **(base | {"hazards": _hazards(base, answers.get("spot", {}))}),
         in_place=allowed[base["place"]],
         is_wanted=wanted[base["kind"]],
         held_h=_held_hours(catalog, base["rows"], now),
         seen=_seen(catalog, base["rows"]),
         assumed=_assumed(base, limits),
-        answers=_answers(catalog, base["rows"]),
+        answers=answers,
     )
 
 
@@ -150,6 +152,7 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         "most": _most(catalog, rows, each[rows], today),
         "own": own[rows],
         "doubts": _doubts(types, of_type, [one[0] for one in kinds], kind),
+        "hazards": _usual_hazards(types, of_type, each[rows]),
         "links": links,
         "link_of": link_of,
     }
@@ -184,6 +187,26 @@ def _doubts(
     on_demand = of("on_demand")
     found = dict.fromkeys(MODES, on_demand)
     return found | {"spot": of("spot"), "held": np.zeros(len(kind))}
+
+
+def _usual_hazards(names: Sequence[tuple[str, str]], of_type: Numbers, each: Column) -> Column:
+    import numpy as np
+
+    different, where = np.unique(np.stack([of_type, each]), axis=1, return_inverse=True)
+    pairs = zip(*different.tolist(), strict=True)
+    factors = [hazards.hazard(names[int(name)][0], size).factor for name, size in pairs]
+    return np.array(factors)[where.ravel()]
+
+
+def _hazards(base: dict[str, Any], seen: dict[int, list[Observation]]) -> Column:
+
+    names, kinds = base["names"], base["kinds"]
+    found: Column = base["hazards"].copy()
+    for position, several in seen.items():
+        provider, _ = names[base["types"][position]]
+        each = kinds[base["kind"][position]].each
+        found[position] = hazards.hazard(provider, each, several).factor
+    return found
 
 
 def _assumed(base: dict[str, Any], limits: Limits) -> Column:

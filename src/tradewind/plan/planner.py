@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
-from tradewind.catalog import capacity
+from tradewind.catalog import capacity, hazards
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
 from tradewind.estimate.constants import Constants, fitted
@@ -279,12 +279,13 @@ class Planner:
             had_by=_had_by(shelf, good, held),
             network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
             commit=commitment_of(mode),
+            spot_by=_spot_by(shelf, good) if mode == "spot" else "",
         )
 
     def _notes(self, found: Search) -> list[str]:
         notes = [
-            "spot is what the policy that will decide expects of it, from measured series of "
-            "capacity, without regard to place",
+            "spot is what the policy that will decide expects of it, from measured series of AWS's "
+            "capacity by size of machine, a prior for all others",
         ]
         train = self.workload.train
         if train is not None and train.stack is None:
@@ -314,6 +315,12 @@ def _had_by(shelf: Goods, good: int, held: Sequence[str]) -> str:
         return "assumed by you"
     seen = [one for mode in held for one in shelf.answers.get(mode, {}).get(good, ())]
     return capacity.words(seen) if seen else "prior"
+
+
+def _spot_by(shelf: Goods, good: int) -> str:
+    provider, _ = shelf.names[shelf.types[good]]
+    seen = shelf.answers.get("spot", {}).get(good, ())
+    return hazards.hazard(provider, shelf.kinds[shelf.kind[good]].each, seen).words
 
 
 def _model(workload: Workload) -> Model | None:

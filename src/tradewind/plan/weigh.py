@@ -14,6 +14,7 @@ from tradewind.plan.finish import Course, Situation
 from tradewind.plan.goods import HELD, MODES, SPOT, Goods
 from tradewind.plan.rates import Rates, home
 from tradewind.plan.speeds import Group, Speeds
+from tradewind.policy.spot import GANG
 
 if TYPE_CHECKING:
     from tradewind.plan.goods import Column, Flags, Numbers
@@ -173,6 +174,7 @@ def _situation(
         width=fast.width[group],
         fits=fast.fits[group],
         machines=machines,
+        gang=as_gang(machines, goods.hazards[good]),
         devices=machines * each,
         startup_s=boot + moving.first_s[place] / machines,
         again_s=boot + moving.again_s[place] / machines,
@@ -183,6 +185,15 @@ def _situation(
         every_s=float(every) if every else None,
         deadline_s=deadline_s,
     )
+
+
+def as_gang(machines: Column, hazard: Column) -> Column:
+    """Machines that are taken more often than the usual are as a larger gang of the usual ones: the
+    hazard of a gang is what the policy's tables know."""
+    import numpy as np
+
+    found: Column = np.maximum(np.round(machines * hazard ** (1 / GANG)), 1)
+    return found
 
 
 def _relative(goods: Goods, good: Numbers) -> Column:
