@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.catalog.small import NOW, REAL, row, small
 from tradewind.catalog import capacity, clusters
-from tradewind.model import Limits, Train, Workload
+from tradewind.catalog.catalog import Catalog
+from tradewind.catalog.observations import decode, encode, observed
+from tradewind.model import Limits, Observation, Train, Workload
 from tradewind.model.plan import Plan
 from tradewind.plan.planner import Planner, plan
 from tradewind.plan.words import old_prices
@@ -144,3 +148,29 @@ def test_old_prices_are_said_to_be_old() -> None:
         words = old_prices(plan(Workload(train=_1B), catalog=catalog, now=NOW))
         assert bool(words) == old
         assert not old or "`tradewind catalog refresh`" in words
+
+
+def test_a_refusal_of_late_sends_the_plan_elsewhere() -> None:
+    rows = [
+        row("aws", "H100-SXM", 8, on_demand=price, instance_type="p5", region="r", zone=zone)
+        for zone, price in (("a", 50.0), ("b", 51.0))
+    ]
+    made = small(*rows)
+    work = Workload(train=_1B, limits=Limits(max_nodes=1))
+    for available, zone in ((True, "a"), (False, "b")):
+        seen = observed(
+            Observation(
+                provider="aws", region="r", zone="a", instance_type="p5", market="on_demand",
+                available=available, seen_at=NOW, expires_at=NOW, source="run",
+            )
+        )  # fmt: skip
+        catalog = Catalog(made.facts, made.table, "t", None, decode(encode([seen]), NOW))
+        best = plan(work, catalog=catalog, now=NOW).best
+        assert best is not None
+        assert best.zone == zone
+        assert best.had_by == (
+            "prior" if zone == "b" else "seen 1 time there, the last on 2026-11-15 12:00"
+        )
+    forgotten = plan(work, catalog=catalog, now=NOW + timedelta(days=8)).best
+    assert forgotten is not None
+    assert forgotten.zone == "a"
