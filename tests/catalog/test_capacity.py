@@ -66,7 +66,7 @@ def test_the_table_answers_for_everybody() -> None:
     assert known.kind("whoever", "box") == "small-cloud"
     assert known.scarcity("B200") > known.scarcity("H100-SXM") > known.scarcity("A100-80GB")
     assert known.scarcity("A100-80GB") > known.scarcity("T4") == 1
-    kinds = {kind for _, kind in known.kinds}
+    kinds = {kind for several in known.kinds.values() for _, kind in several}
     assert set(known.doubts) == {(k, m) for k in kinds for m in ("on_demand", "spot")}
 
 

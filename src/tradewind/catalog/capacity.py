@@ -15,7 +15,8 @@ the others as far as their doubts are alike.
 
 All figures stand in `data/capacity.csv`, and in words in docs/capacity.md:
 
-    kind        glob of provider/type → kind of provider; the first that fits counts
+    kind        provider/glob of types → kind of provider; the first that fits counts, and the
+                last line is of every provider that has none
     chance      kind/market → chance to get one accelerator of scarcity 1
     scarcity    globs of accelerators, `|` between them → factor; the first that fits counts
     gang        the powers of the accelerators in a machine, and of the machines
@@ -26,12 +27,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind import csvfile
+from tradewind.catalog.globs import fits
 from tradewind.errors import BadFile, InvalidValue
 
 if TYPE_CHECKING:
@@ -49,21 +50,20 @@ FORGOTTEN = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Priors:
-    kinds: tuple[tuple[str, str], ...]
+    kinds: dict[str, tuple[tuple[str, str], ...]]  # by provider, `*` for all others: glob, kind
     doubts: dict[tuple[str, str], float]  # of one plentiful accelerator, by kind and market
     scarcities: tuple[tuple[tuple[str, ...], float], ...]
     powers: tuple[float, float]  # of the accelerators in a machine, and of the machines
 
     def kind(self, provider: str, instance_type: str) -> str:
-        name = f"{provider}/{instance_type}".lower()
-        return next(kind for glob, kind in self.kinds if fnmatchcase(name, glob))
+        name = instance_type.lower()
+        known = self.kinds.get(provider) or self.kinds["*"]
+        return next(kind for glob, kind in known if fits(name, glob))
 
     def scarcity(self, accelerator: str) -> float:
         name = accelerator.lower()
         return next(
-            factor
-            for globs, factor in self.scarcities
-            if any(fnmatchcase(name, glob) for glob in globs)
+            factor for globs, factor in self.scarcities if any(fits(name, glob) for glob in globs)
         )
 
     def size(self, accelerators: Any, machines: Any) -> Any:
@@ -120,7 +120,7 @@ def words(seen: Iterable[Observation]) -> str:
 
 @cache
 def priors() -> Priors:
-    kinds: list[tuple[str, str]] = []
+    kinds: dict[str, list[tuple[str, str]]] = {}
     doubts: dict[tuple[str, str], float] = {}
     scarcities: list[tuple[tuple[str, ...], float]] = []
     powers: dict[str, float] = {}
@@ -128,7 +128,8 @@ def priors() -> Priors:
         part, key, value = cells["part"], cells["key"], cells["value"]
         try:
             if part == "kind":
-                kinds.append((key, value))
+                provider, _, types = key.partition("/")
+                kinds.setdefault(provider, []).append((types or "*", value))
             elif part == "chance":
                 kind, _, market = key.partition("/")
                 doubts[kind, market] = _TAIL * (float(value) ** (-1 / _TAIL) - 1)
@@ -141,5 +142,8 @@ def priors() -> Priors:
         except (ValueError, ZeroDivisionError, InvalidValue) as error:
             raise BadFile(f"{TABLE} line {line}: {error}") from None
     return Priors(
-        tuple(kinds), doubts, tuple(scarcities), (powers["accelerators"], powers["machines"])
+        {provider: tuple(several) for provider, several in kinds.items()},
+        doubts,
+        tuple(scarcities),
+        (powers["accelerators"], powers["machines"]),
     )

@@ -16,12 +16,12 @@ Machines of one's own are together where `network` in account.yaml says how fast
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from tradewind import csvfile
+from tradewind.catalog.globs import fits
 from tradewind.errors import BadFile
 
 TABLE = Path(__file__).parent / "data" / "clusters.csv"
@@ -96,6 +96,6 @@ def _judged(gbps: float, words: str) -> Link:
 def _rule(provider: str, instance_type: str) -> Rule | None:
     name = instance_type.lower()
     for rule in rules().get(provider, ()):
-        if any(fnmatchcase(name, glob) for glob in rule.types):
+        if any(fits(name, glob) for glob in rule.types):
             return rule
     return None

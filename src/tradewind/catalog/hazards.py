@@ -71,6 +71,7 @@ def _rate(lines: list[_Line], accelerators: float) -> float:
     return exp(first + (last - first) * (at - low) / (high - low))
 
 
+@cache
 def _pooled() -> float:
     lines = _lines()[PRIOR]
     return sum(line.losses for line in lines) / sum(line.held_hours for line in lines)

@@ -177,7 +177,8 @@ def _doubts(
 
     priors = capacity.priors()
     kinds = [priors.kind(*name) for name in names]
-    scarcity = np.array([priors.scarcity(name) for name in accelerators])[kind]
+    scarce = {name: priors.scarcity(name) for name in set(accelerators)}
+    scarcity = np.array([scarce[name] for name in accelerators])[kind]
 
     def of(market: str) -> Column:
         one = {each: priors.doubts[each, market] for each in set(kinds)}
