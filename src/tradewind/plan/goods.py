@@ -193,10 +193,16 @@ def _doubts(
 def _usual_hazards(names: Sequence[tuple[str, str]], of_type: Numbers, each: Column) -> Column:
     import numpy as np
 
-    different, where = np.unique(np.stack([of_type, each]), axis=1, return_inverse=True)
-    pairs = zip(*different.tolist(), strict=True)
-    factors = [hazards.hazard(names[int(name)][0], size).factor for name, size in pairs]
-    return np.array(factors)[where.ravel()]
+    index: dict[str, int] = {}
+    numbers = np.array([index.setdefault(provider, len(index)) for provider, _ in names])[of_type]
+    sizes, size = np.unique(each, return_inverse=True)
+    different, where = np.unique(numbers * len(sizes) + size, return_inverse=True)
+    providers = list(index)
+    factors = [
+        hazards.hazard(providers[one // len(sizes)], float(sizes[one % len(sizes)])).factor
+        for one in different.tolist()
+    ]
+    return np.array(factors)[where]
 
 
 def _hazards(base: dict[str, Any], seen: dict[int, list[Observation]]) -> Column:
@@ -290,8 +296,12 @@ def _distinct(
     for name in names:
         code = code * (len(columns[name].values) + 1) + np.asarray(columns[name].codes)[rows]
     _, first, where = np.unique(code, return_index=True, return_inverse=True)
-    found = [tuple(columns[name][int(rows[i])] for name in names) for i in first]
-    return found, where
+    listed = []
+    for name in names:
+        values = columns[name].values
+        codes = np.asarray(columns[name].codes)[rows[first]].tolist()
+        listed.append([values[one] for one in codes])
+    return list(zip(*listed, strict=True)), where
 
 
 def _most(catalog: Catalog, rows: Numbers, each: Column, today: date) -> dict[str, Column]:
