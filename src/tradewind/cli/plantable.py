@@ -61,8 +61,8 @@ def keeps_limits(plan: Plan, plans: Plans) -> bool:
 
 def plan_table(plans: Sequence[Plan]) -> None:
     columns = [
-        Column("WHERE", keep=8, grow=True, least=12),
-        Column("TYPE", keep=9, grow=True, least=16),
+        Column("WHERE", keep=8, grow=True, least=9),
+        Column("TYPE", keep=9, grow=True, least=12),
         Column("ACCELERATOR", keep=9),
         Column("LAYOUT", keep=5),
         Column("MARKET", keep=7),
