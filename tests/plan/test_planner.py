@@ -148,6 +148,22 @@ def test_no_plan_breaks_a_limit(workload: Workload, catalog: Catalog) -> None:
             assert way.why
 
 
+@settings(max_examples=30, deadline=None)
+@given(workloads(), catalogs())
+def test_plans_for_later_deadlines_are_those_of_trying_everything(
+    workload: Workload, catalog: Catalog
+) -> None:
+    found = plan(workload, catalog=catalog, now=NOW)
+    for later in found.later:
+        limits = replace(workload.limits, within_s=round(later.deadline_hours * 3600))
+        if abs(later.deadline_hours * 3600 - (limits.within_s or 0)) > 1e-6 or limits.within_s == 0:
+            continue  # a deadline in the file is a whole number of seconds
+        alone = plan(replace(workload, limits=limits), catalog=catalog, now=NOW, explain=False)
+        assert (alone.best is None) == (later.plan is None)
+        if alone.best is not None and later.plan is not None:
+            assert later.plan.weighed == pytest.approx(alone.best.weighed)
+
+
 TABLE = small(
     row("aws", "H100-SXM", 8, on_demand=60, spot=20, instance_type="p5", network_gbps=3200),
     row("aws", "A100-80GB", 8, on_demand=27, spot=9, instance_type="p4de", network_gbps=400),

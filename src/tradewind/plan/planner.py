@@ -19,7 +19,7 @@ from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.plan import choose, why
 from tradewind.plan.goods import MODES, Goods, commitment_of, goods, market_of
 from tradewind.plan.rates import Rates
-from tradewind.plan.search import MOST_NODES, USUAL_NODES, Search, at_deadline, search
+from tradewind.plan.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
 from tradewind.units import Micros, format_hours, format_money
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Planner:
                 if explain
                 else ()
             ),
-            later=tuple(self._later(found)) if explain else (),
+            later=tuple(self._later(found, best)) if explain else (),
             relaxations=() if best is not None else tuple(self._relaxations(found, right)),
             candidates=len(found.found),
             layouts=found.speeds.considered,
@@ -210,13 +210,18 @@ class Planner:
         plan = self.value(weighed, int(order[0])) if len(order) else None
         return Later(deadline_hours=deadline_s / 3600, plan=plan)
 
-    def _later(self, found: Search) -> list[Later]:
-        """A day is what people bargain for; where a day is nothing or everything, a share."""
+    def _later(self, found: Search, best: int | None) -> list[Later]:
+        """A day is what people bargain for; where a day is nothing or everything, a share. More
+        time makes nothing dearer, so that what costs more than the best in any case is left out."""
         if self.deadline_s == inf:
             return []
         day = 86_400.0
         step = min(max(day, self.deadline_s / 4), self.deadline_s / 2)
-        return [self._by(found, self.deadline_s + number * step) for number in (-1, 1, 3)]
+        few = found if best is None else narrowed(found, float(found.found.weighed[best]))
+        return [
+            self._by(found if number < 0 else few, self.deadline_s + number * step)
+            for number in (-1, 1, 3)
+        ]
 
     def _lifted(self, change: dict[str, Any]) -> Plan | None:
         """The best plan with one limit changed."""

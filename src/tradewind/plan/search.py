@@ -13,8 +13,9 @@ from tradewind.errors import NotFound
 from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
 from tradewind.model import Accelerator, Limits, Workload
+from tradewind.model.plan import weighed_cost
 from tradewind.plan import speeds
-from tradewind.plan.goods import HELD, MODES, Goods, allowed_modes
+from tradewind.plan.goods import HELD, MODES, SPOT, Goods, allowed_modes
 from tradewind.plan.rates import Rates
 from tradewind.plan.speeds import Group, Speeds
 from tradewind.plan.weigh import Candidates, Picked, weigh
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 USUAL_NODES = 16  # the most machines that are tried where no limit is given
 MOST_NODES = 128  # and where one is
+_CAREFUL = 0.9  # of a bound that holds, so that rounding does not matter
 
 
 @dataclass(slots=True)
@@ -48,6 +50,18 @@ def at_deadline(
         workload, known.goods, known.groups, known.speeds, rates, deadline_s, known.picked, now
     )
     return replace(known, found=found)
+
+
+def narrowed(known: Search, most: float) -> Search:
+    """Only the ways that may cost no more than `most`, weighed, whatever the deadline: each costs
+    at least its work at the lowest of its prices."""
+    import numpy as np
+
+    c, prices = known.found, known.goods.prices
+    paid = np.choose(c.mode, [prices[name][c.good] for name in MODES])
+    paid = np.where(c.mode == SPOT, np.fmin(paid, prices["on_demand"][c.good]), paid)
+    least = weighed_cost(_CAREFUL * c.work_h * c.nodes * paid, c.had)
+    return replace(known, picked=Picked(*(column[least <= most] for column in known.picked)))
 
 
 def search(
