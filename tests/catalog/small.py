@@ -24,6 +24,8 @@ def row(
     *,
     on_demand: float | None = None,
     spot: float | None = None,
+    reserved_1y: float | None = None,
+    reserved_3y: float | None = None,
     as_of: str = "2026-11-01",
     source: str = "test",
     **more: Any,
@@ -42,7 +44,12 @@ def row(
         "local_nvme_gb": None,
         "network_gbps": None,
     }
-    for group, price in (("on_demand", on_demand), ("spot", spot)):
+    for group, price in (
+        ("on_demand", on_demand),
+        ("spot", spot),
+        ("reserved_1y", reserved_1y),
+        ("reserved_3y", reserved_3y),
+    ):
         if price is not None:
             made |= {
                 group: micros_from_usd(price),

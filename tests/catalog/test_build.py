@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.catalog.small import NOW, REAL
+from tests.catalog.small import NOW, REAL, TODAY
 from tradewind.catalog import doubts, facts
 from tradewind.catalog.build import build
 from tradewind.errors import BadFile, NoAccess
@@ -201,3 +201,12 @@ def test_what_was_compiled_can_be_compiled_again(tmp_path: Path) -> None:
         same = first[tuple(r[k] for k in ("provider", "region", "zone", "instance_type"))]
         assert r.get("on_demand") == same.get("on_demand")
         assert r.get("spot") == same.get("spot")
+
+
+def test_euros_that_were_taken_for_dollars_are_converted_and_say_by_which_rate() -> None:
+    offers = REAL.offers(provider="seeweb", instance_type="ECS1GPU10", today=TODAY)
+    price = offers[0].price("on_demand")
+    assert price is not None
+    assert price.micros_hour == round(2_600_000 * 1.1699)
+    assert "EUR at 1.1699 USD" in price.source
+    assert "of 2026-08-21" in price.source

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.catalog.small import NOW, row, small
 from tradewind.catalog import files
-from tradewind.catalog.observations import Observations, decode, encode, observed
+from tradewind.catalog.observations import MOST, Observations, decode, encode, observed
 from tradewind.model import Observation
 
 OFFER = small(row("aws", zone="a", instance_type="p5", on_demand=55)).table.offer(0)
@@ -78,10 +78,22 @@ def test_many_may_append(tmp_path: Path) -> None:
 
 def test_the_expired_are_swept_out(tmp_path: Path) -> None:
     path = tmp_path / "observations.jsonl"
-    path.write_text(encode([seen(minutes_ago=9_000)]) * 6_000 + "junk\n")
+    path.write_text(encode([seen(minutes_ago=20_000)]) * 6_000 + "junk\n")
     files.record([seen()], tmp_path, NOW)
     assert len(path.read_text().splitlines()) == 1
     path.write_bytes(b"\xff\xfe\n" + path.read_bytes())
     loaded = files.load(folder=tmp_path, now=NOW)
     assert loaded.observations is not None
     assert (len(loaded.observations.latest), loaded.observations.unreadable) == (1, 1)
+
+
+def test_what_has_expired_is_remembered_for_some_days(tmp_path: Path) -> None:
+    path = tmp_path / "observations.jsonl"
+    path.write_text(encode([seen(minutes_ago=9_000)]) * 6_000)
+    files.record([seen(minutes_ago=600)], tmp_path, NOW)
+    found = files.load(folder=tmp_path, now=NOW).observations
+    assert found is not None
+    assert not found.latest
+    (several,) = found.recent.values()
+    assert len(several) == MOST
+    assert several[-1].seen_at == NOW - timedelta(minutes=600)

@@ -21,13 +21,17 @@ MEASURED = ("--hours", "12", "--on", "1xA100-80GB")
 def test_the_answer_in_words_and_tables(cli: Cli) -> None:
     ran = cli("plan", LORA)
     assert ran.code == 0
-    first, *rest = ran.out.splitlines()
+    old, first, *rest = ran.out.splitlines()
+    assert old.startswith("Prices are old: ")
+    assert old.endswith("`tradewind catalog refresh` renews them.")
     assert first.startswith("Rent ")
     assert "$" in first
-    assert first.endswith("sure.")
+    assert "% sure; " in first
+    assert first.endswith("% likely to be had when asked for.")
     text = "\n".join(rest)
-    for words in ("limits: done in 10h", "how: ", "money: ", "WHERE", "SURE", "Why others lost:"):
+    for words in ("limits: done in 10h", "how: ", "money: ", "capacity: ", "WHERE", "SURE", "HAD"):
         assert words in text
+    assert "Why others lost:" in text
     assert "other types lost: " in text
     assert "prices of 20" in text
 
@@ -43,7 +47,17 @@ def test_it_fits_a_hundred_columns(home: Path) -> None:
     lines = [line.strip("\r").rstrip() for line in plain.split("\n") if "weighing" not in line]
     assert max(map(len, lines)) <= 100
     head = next(line for line in lines if line.startswith("WHERE"))
-    for title in ("WHERE", "TYPE", "ACCELERATOR", "LAYOUT", "MARKET", "TIME", "COST", "SURE"):
+    for title in (
+        "WHERE",
+        "TYPE",
+        "ACCELERATOR",
+        "LAYOUT",
+        "MARKET",
+        "TIME",
+        "COST",
+        "SURE",
+        "HAD",
+    ):
         assert title in head
 
 
@@ -277,3 +291,30 @@ def test_names_of_types(cli: Cli) -> None:
     assert ran.code == 3
     assert "did you mean p4d.24xlarge" in ran.err
     assert cli("plan", LORA, "--instead-of", "toaster").code == 3
+
+
+def test_why_tells_of_the_network_between_machines(cli: Cli) -> None:
+    ran = cli("plan", PRETRAIN, "--why", "runpod/8x_A100-80GB-PCIe_COMMUNITY")
+    assert "were not considered: pods reach each other at 100 Mbit/s" in " ".join(ran.out.split())
+    found = cli("plan", PRETRAIN, "--why", "p4d.24xlarge", "--json").json
+    (network,) = found["networks"]
+    assert network["gbps"] == 400
+    assert {way["nodes"] for way in found["ways"]} >= {1, 2, 4}
+
+
+def test_capacity_can_be_assumed_and_commitments_asked_for(cli: Cli) -> None:
+    found = cli("plan", PRETRAIN, "--assume-capacity", "100%", "--json").json
+    assert {one["had"] for one in found["plans"]} == {1.0}
+    assert found["best"]["had_by"] == "assumed by you"
+    some = cli("plan", PRETRAIN, "--assume-capacity", "40%,gcp=90%", "--json").json
+    assert {one["had"] for one in some["plans"]} <= {0.4, 0.9}
+    wrong = cli("plan", PRETRAIN, "--assume-capacity", "often")
+    assert wrong.code == 2
+    assert "--assume-capacity" in wrong.err
+    assert "Traceback" not in wrong.err
+    asked = ("--commit", "3y", "--accelerator", "H100-SXM", "--provider", "gcp")
+    best = cli("plan", PRETRAIN, *asked, "--market", "on_demand", "--json").json["best"]
+    assert best["commit"] == "3y"
+    shown = cli("plan", PRETRAIN, *asked, "--market", "on_demand").out
+    assert "with a commitment of three years" in shown
+    assert "commitment: three years of " in shown

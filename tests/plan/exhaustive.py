@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
+from typing import cast
 
 import numpy as np
 
+from tradewind.catalog import capacity, clusters, hazards
 from tradewind.catalog.catalog import Catalog
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
@@ -19,7 +21,7 @@ from tradewind.estimate.layouts import layouts, preference
 from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
-from tradewind.model import MARKETS, Offer, Price, Workload
+from tradewind.model import Market, Offer, Price, Workload
 from tradewind.plan import finish, search, speeds, weigh
 from tradewind.plan.rates import Rates, home
 
@@ -32,6 +34,11 @@ class Way:
     hours: float
     cost: float  # dollars
     chance: float
+    had: float
+
+    @property
+    def weighed(self) -> float:
+        return self.cost * (1 + 0.05 * (1 / self.had - 1))
 
 
 def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
@@ -46,19 +53,20 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
             continue
         if not offer.accelerator or not limits.allows_accelerator(offer.accelerator):
             continue
-        for nodes in search.NODES:
-            if nodes > (limits.max_nodes or search.USUAL_NODES):
-                continue
+        for nodes in range(1, (limits.max_nodes or 16) + 1):
             if nodes * offer.accelerator_count > (limits.max_accelerators or inf):
                 continue
             best = fastest(workload, catalog, offer, nodes)
             if best is None:
                 continue
             seconds, width, fits, state = best
-            for market in MARKETS[:2]:
-                if limits.markets is not None and market not in limits.markets:
+            for market in ("on_demand", "spot", "reserved"):
+                if market == "reserved":
+                    if not limits.commit:
+                        continue
+                elif limits.markets is not None and market not in limits.markets:
                     continue
-                price = offer.price(market)
+                price = cheapest_price(offer, market, limits.commit, now)
                 if not trusted(price, now):
                     continue
                 assert price is not None
@@ -79,6 +87,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     width=np.array([width]),
                     fits=np.array([fits]),
                     machines=np.array([float(nodes)]),
+                    gang=np.array([gang(offer, nodes)]),
                     devices=np.array([nodes * offer.accelerator_count]),
                     startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
                     again_s=np.array(
@@ -94,19 +103,57 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     deadline_s=deadline_s,
                 )
                 course_of = finish.on_both if both else finish.on_spot
-                course = (finish.on_demand if market == "on_demand" else course_of)(situation)
+                course = (course_of if market == "spot" else finish.on_demand)(situation)
                 hours = float(course.hours[0])
                 paid = float(course.spot[0]) * (price.micros_hour if market == "spot" else 0)
-                if other is not None and float(course.on_demand[0]) > 0:
-                    paid += float(course.on_demand[0]) * other.micros_hour
+                safe = price if market == "reserved" else other
+                if safe is not None and float(course.on_demand[0]) > 0:
+                    paid += float(course.on_demand[0]) * safe.micros_hour
                 dollars = nodes * paid / 1e6
                 if start is not None:
                     dollars += size / 1e9 * rates.egress(start, place)
                     dollars += state / 1e9 * rates.egress(place, start)
                 kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
                 dollars += kept * rates.month(offer.provider) * hours / 730
-                ways.append(Way(offer, nodes, market, hours, dollars, float(course.chance[0])))
+                had = chance_to_have(offer, nodes, market, catalog, now)
+                if both:
+                    had = max(had, chance_to_have(offer, nodes, "on_demand", catalog, now))
+                assumed = limits.assumed(offer.provider, offer.region, offer.instance_type)
+                had = had if assumed is None else assumed
+                ways.append(Way(offer, nodes, market, hours, dollars, float(course.chance[0]), had))
     return ways
+
+
+def gang(offer: Offer, nodes: int) -> float:
+    factor = hazards.hazard(offer.provider, offer.accelerator_count).factor
+    return float(max(1, round(nodes * factor ** (1 / 0.6))))
+
+
+def cheapest_price(offer: Offer, market: Market, commit: str | None, now: datetime) -> Price | None:
+    """Of commitments the cheapest that is no longer than was asked for."""
+    fitting = [p for p in offer.prices if p.market == market and p.term <= (commit or "")]
+    right = [p for p in fitting if trusted(p, now)]
+    return min(right, key=lambda price: price.micros_hour, default=None)
+
+
+def chance_to_have(
+    offer: Offer, nodes: int, market: Market, catalog: Catalog, now: datetime
+) -> float:
+    """The prior's formula and the answers, one after another."""
+    priors = capacity.priors()
+    sold = "spot" if market == "spot" else "on_demand"
+    one = priors.doubts[priors.kind(offer.provider, offer.instance_type), sold]
+    one *= priors.scarcity(offer.accelerator) * offer.accelerator_count ** priors.powers[0]
+    chance = (1 + one * nodes ** priors.powers[1] / 2) ** -2
+    answers, there = 0.5, 0.5 * chance
+    known = catalog.observations
+    for seen in known.answers(offer, cast("Market", sold)) if known else ():
+        late = max((now - seen.expires_at).total_seconds(), 0) / 3600
+        weight = 0.5 ** (late / 12)
+        ratio = (nodes / seen.machines) ** priors.powers[1]
+        weight *= min(1 / ratio if seen.available else ratio, 1)
+        answers, there = answers + weight, there + weight * seen.available
+    return float(there / answers)
 
 
 def trusted(price: Price | None, now: datetime) -> bool:
@@ -125,9 +172,12 @@ def fastest(
     chip = catalog.accelerators[offer.accelerator]
     each = int(offer.accelerator_count)
     model = models.load(train.model)
-    network = search._network(offer.network_gbps or 0.0, nodes, each, chip)
-    if nodes > 1 and 0 < (offer.network_gbps or 0) < 10:
-        return None
+    network = 0.0
+    if nodes > 1:
+        told = clusters.link(offer.provider, offer.instance_type, offer.network_gbps).gbps
+        if not told:
+            return None
+        network = search.rounded(told)
     question = Question(
         model=model, accelerator=chip, per_node=each, nodes=nodes, sequence=train.sequence,
         global_batch=train.sequences_per_step, precision=best_precision(chip), stack=train.stack,
@@ -184,4 +234,4 @@ def cheapest(workload: Workload, ways: list[Way], now: datetime) -> Way | None:
     ]
     if limits.budget is not None:
         right = [way for way in right if way.cost * 1e6 <= limits.budget]
-    return min(right, key=lambda way: (way.cost, way.hours), default=None)
+    return min(right, key=lambda way: (way.weighed, way.hours), default=None)

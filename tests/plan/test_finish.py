@@ -20,6 +20,7 @@ def situation(**given: Any) -> Situation:
         "work_s": 24 * HOUR, "width": 0.2, "fits": 1.0, "machines": 1.0, "devices": 8.0,
         "startup_s": 400.0, "again_s": 300.0, "notice_s": 120.0, "seen": 0.0, "price": 0.3,
     } | given  # fmt: skip
+    whole.setdefault("gang", whole["machines"])
     columns = {name: np.array([float(value)]) for name, value in whole.items()}
     return Situation(**columns, state_bytes=2e10, every_s=None, deadline_s=np.inf)
 

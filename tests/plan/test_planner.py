@@ -14,8 +14,9 @@ from tests.catalog.small import NOW, REAL, facts, row, small
 from tests.plan.exhaustive import cheapest, every_way
 from tradewind.catalog import account
 from tradewind.catalog.catalog import Catalog
+from tradewind.catalog.observations import decode, encode, observed
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.model import Data, Limits, Market, Measured, Train, Workload
+from tradewind.model import Data, Limits, Market, Measured, Observation, Train, Workload
 from tradewind.plan.planner import Planner, plan
 from tradewind.plan.rightsize import instead_of
 from tradewind.units import Micros
@@ -39,17 +40,41 @@ def catalogs(draw: st.DrawFn) -> Catalog:
     rows = []
     for number in range(draw(st.integers(1, 5))):
         chip, count = draw(chips), draw(st.sampled_from([1, 2, 4, 8]))
-        provider = draw(st.sampled_from(["aws", "gcp", "lambda", "azure"]))
+        provider = draw(st.sampled_from(["aws", "gcp", "lambda", "azure", "vast", "nobody"]))
         rows.append(
             row(
                 provider, chip, count, on_demand=draw(prices), spot=draw(prices),
+                reserved_1y=draw(prices), reserved_3y=draw(prices),
                 region=draw(st.sampled_from(["us-east-1", "eu-west-1"])),
                 instance_type=f"type-{number}",
                 as_of=draw(st.sampled_from(["2026-11-01", "2025-01-01"])),
                 network_gbps=draw(st.sampled_from([None, 5, 100, 400])),
             )
         )  # fmt: skip
-    return small(*rows, judged=False)
+    made = small(*rows, judged=False)
+    seen = decode(encode(draw(st.lists(observations(), max_size=4))), NOW)
+    return Catalog(made.facts, made.table, "test", None, seen)
+
+
+@st.composite
+def observations(draw: st.DrawFn) -> Observation:
+    """Of types that the catalog may have, on demand only: what was seen of spot changes what the
+    policy expects of it, too."""
+    at = NOW - timedelta(hours=draw(st.integers(0, 200)))
+    return observed(
+        Observation(
+            provider=draw(st.sampled_from(["aws", "gcp", "lambda"])),
+            region="us-east-1",
+            zone="",
+            instance_type=f"type-{draw(st.integers(0, 2))}",
+            market="on_demand",
+            available=draw(st.booleans()),
+            seen_at=at,
+            expires_at=at,
+            source="test",
+            machines=draw(st.integers(1, 4)),
+        )
+    )
 
 
 @st.composite
@@ -59,7 +84,9 @@ def workloads(draw: st.DrawFn) -> Workload:
         budget=draw(st.one_of(st.none(), st.integers(1, 5000).map(dollars))),
         markets=draw(st.sampled_from(MARKETS)),
         regions=draw(st.sampled_from([None, ("eu-*",)])),
-        max_nodes=draw(st.sampled_from([1, 2, 4])),
+        max_nodes=draw(st.sampled_from([1, 2, 4, 6])),
+        commit=draw(st.sampled_from([None, None, "1y", "3y"])),
+        assume_capacity=draw(st.sampled_from([None, None, ("100%",), ("5%", "aws=90%")])),
         confidence=draw(st.sampled_from([0.5, 0.8, 0.95])),
     )
     data = draw(
@@ -67,7 +94,8 @@ def workloads(draw: st.DrawFn) -> Workload:
             [None, Data(uri="s3://b/x", size_bytes=10**11, provider="aws", region="us-east-1")]
         )
     )
-    train = replace(GPT2, tokens=draw(st.integers(10**8, 10**10)))
+    batch = draw(st.sampled_from([512, 480]))  # three, five or six machines can share the second
+    train = replace(GPT2, tokens=draw(st.integers(10**8, 10**10)), global_batch=batch)
     return Workload(train=train, limits=limits, data=data)
 
 
@@ -81,7 +109,8 @@ def test_the_answer_is_that_of_trying_everything(workload: Workload, catalog: Ca
         return
     assert found.best.cost / 1e6 == pytest.approx(best.cost, rel=1e-6, abs=1e-5)
     assert found.best.hours == pytest.approx(best.hours, rel=1e-6)
-    assert found.best.cost == min(p.cost for p in found.plans)
+    assert found.best.had == pytest.approx(best.had, rel=1e-6)
+    assert found.best.weighed == pytest.approx(min(p.weighed for p in found.plans))
 
 
 @settings(max_examples=60, deadline=None)
@@ -92,7 +121,12 @@ def test_no_plan_breaks_a_limit(workload: Workload, catalog: Catalog) -> None:
     for one in found.plans:
         assert limits.allows(one.provider, one.region)
         assert one.nodes <= (limits.max_nodes or 16)
-        assert limits.markets is None or set(one.markets) <= set(limits.markets)
+        if not one.commit:
+            assert limits.markets is None or set(one.markets) <= set(limits.markets)
+        assert one.commit <= (limits.commit or "")
+        assert 0 < one.had <= 1
+        assert one.nodes == 1 or one.network
+        assert one.nodes == 1 or one.provider not in ("lambda", "vast", "nobody")
         if limits.budget is not None:
             assert one.cost <= limits.budget
         if found.deadline_hours is not None:
@@ -112,6 +146,22 @@ def test_no_plan_breaks_a_limit(workload: Workload, catalog: Catalog) -> None:
     if found.best is None:
         for way in found.relaxations:
             assert way.why
+
+
+@settings(max_examples=30, deadline=None)
+@given(workloads(), catalogs())
+def test_plans_for_later_deadlines_are_those_of_trying_everything(
+    workload: Workload, catalog: Catalog
+) -> None:
+    found = plan(workload, catalog=catalog, now=NOW)
+    for later in found.later:
+        limits = replace(workload.limits, within_s=round(later.deadline_hours * 3600))
+        if abs(later.deadline_hours * 3600 - (limits.within_s or 0)) > 1e-6 or limits.within_s == 0:
+            continue  # a deadline in the file is a whole number of seconds
+        alone = plan(replace(workload, limits=limits), catalog=catalog, now=NOW, explain=False)
+        assert (alone.best is None) == (later.plan is None)
+        if alone.best is not None and later.plan is not None:
+            assert later.plan.weighed == pytest.approx(alone.best.weighed)
 
 
 TABLE = small(

@@ -57,6 +57,24 @@ def stay(leg: int, begin_s: float, end_s: float, cause: str = "interrupted") -> 
     ]
 
 
+def test_plans_learn_from_launches_refusals_and_interruptions() -> None:
+    told = [*stay(1, 0.0, 5 * HOUR), (6 * HOUR, requested(2, SPOT)), (6 * HOUR, refused(2))]
+    told += stay(3, 7 * HOUR, 9 * HOUR, "finished")
+    timed = [(0.0, submitted()), *told]
+    heard = []
+    for number in range(1, len(timed)):
+        before, after = at(*timed[:number]), at(*timed[: number + 1])
+        heard += capacities.answers(before, after)
+    assert [(one.there, (one.at_s - START) / HOUR, one.held_s / HOUR) for one in heard] == [
+        (True, 0, 0),
+        (False, 5, 5),
+        (False, 6, 0),
+        (True, 7, 0),
+        (True, 9, 2),
+    ]
+    assert all(one.way == SPOT for one in heard)
+
+
 def test_a_stay_that_was_cut_short_is_a_spell_of_capacity() -> None:
     state = at((0, submitted()), *stay(1, 100, 4000))
     seen = capacities.of(state, SPOT, START + 5000, None, held=False)

@@ -65,8 +65,9 @@ def clerk() -> Controller:
 
 def loop(store: Store) -> Loop:
     from tradewind.api import owned
+    from tradewind.api.sightings import remember
     from tradewind.controller.loop import Loop
 
     rented = providers(store)
     pass_s = LOCAL_PASS_S if tuple(rented) == ("local",) else CLOUD_PASS_S
-    return Loop(store, rented, home(), pass_s=pass_s, may_use=owned.may_use)
+    return Loop(store, rented, home(), pass_s=pass_s, may_use=owned.may_use, learned=remember)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tradewind import csvfile
-from tradewind.catalog import doubts
+from tradewind.catalog import currencies, doubts
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.names import Names
 from tradewind.catalog.table import KEY, NUMBERS, OfferTable, Row, neighbours
@@ -139,7 +139,8 @@ def _offer(cells: Mapping[str, str], accelerators: Mapping[str, Accelerator], na
     row["accelerator_count"] = row["accelerator_count"] or 0
     if bool(row["accelerator"]) != bool(row["accelerator_count"]):
         raise InvalidValue("accelerator and accelerator_count contradict each other")
-    as_of = _date(cells["as_of"])
+    as_of, source = _date(cells["as_of"]), cells["source"].strip()
+    rate = currencies.rate_of(row["provider"], source)
     for group, column in {
         "on_demand": "on_demand_usd_per_hour",
         "spot": "spot_usd_per_hour",
@@ -147,9 +148,10 @@ def _offer(cells: Mapping[str, str], accelerators: Mapping[str, Accelerator], na
     }.items():
         text = cells[column] if group not in _RESERVED else cells.get(column, "")
         if text.strip():
-            row[group] = micros_from_usd(text)
+            micros = micros_from_usd(text)
+            row[group] = round(micros * rate.usd) if rate else micros
             row[f"{group}_as_of"] = as_of
-            row[f"{group}_source"] = cells["source"].strip()
+            row[f"{group}_source"] = f"{source}, {rate.words}" if rate else source
     return row
 
 

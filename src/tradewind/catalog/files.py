@@ -104,15 +104,15 @@ def discard(path: Path) -> bool:
 
 
 def record(observations: Iterable[Observation], folder: Path, now: datetime) -> None:
-    """Appends, in one write; a file that has grown large is swept of what has expired."""
+    """Appends, in one write; a file that has grown large is swept of what is forgotten."""
     from tradewind.catalog.observations import decode, encode
 
     text = encode(observations)
     path = folder / "observations.jsonl"
     with locked(folder):
         if _exists(path) and path.stat().st_size > _SWEEP_BYTES:
-            live = decode(_bytes(path).decode("utf-8", "replace"), now).latest.values()
-            replace(path, (encode(live) + text).encode())
+            kept = decode(_bytes(path).decode("utf-8", "replace"), now).recent.values()
+            replace(path, (encode(one for each in kept for one in each) + text).encode())
             return
         try:
             with append(path) as stream:

@@ -58,8 +58,10 @@ _FIELDS = {
     "accelerator": "limits.accelerators",
     "max_nodes": "limits.max_nodes",
     "max_accelerators": "limits.max_accelerators",
+    "commit": "limits.commit",
+    "assume_capacity": "limits.assume_capacity",
 }
-_LISTS = ("provider", "exclude", "region", "market", "accelerator")
+_LISTS = ("provider", "exclude", "region", "market", "accelerator", "assume_capacity")
 _OPTIONS = {field: f"--{name.replace('_', '-')}" for name, field in _FIELDS.items()}
 _NOUN = re.compile(r"[-_](?=(?:token|sample|sequence|image|example|step)s?$)", re.IGNORECASE)
 
@@ -97,6 +99,12 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("accelerator", "NAME", f"Only these accelerators.{many}"),
             ("max-nodes", "N", "Most machines at once."),
             ("max-accelerators", "N", "Most accelerators at once, of all machines together."),
+            ("commit", "TERM", "Let commitments of 1y, or up to 3y, compete too."),
+            (
+                "assume-capacity",
+                "SHARE",
+                f"Chance to have machines: 90%, aws=90%, p5.48xlarge=50%.{many}",
+            ),
         )
     ):
         plain = name.replace("-", "_")
@@ -174,7 +182,7 @@ def command(
         plans = planner.plans(closer=html is not None or plot is not None, top=top)
     _write(plans, out, html, plot)
     if named:
-        plantype.why(plans, named, _ways(planner, named), as_json)
+        plantype.why(plans, named, _ways(planner, named), planner.links(named), as_json)
         return
     if as_json:
         from tradewind.plan import document

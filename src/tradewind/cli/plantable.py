@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tradewind.model.plan import Loser, Plan, Plans
 
+COMMITMENTS = {"1y": "a year", "3y": "three years"}
 MARKETS = {"on_demand": "on demand", "spot": "on spot", "reserved": "that you hold"}
 
 
@@ -33,6 +34,8 @@ def _region(plan: Plan, before: str) -> str:
 
 
 def on_markets(plan: Plan) -> str:
+    if plan.commit:
+        return f"with a commitment of {COMMITMENTS[plan.commit]}"
     return " and ".join(MARKETS[market] for market in plan.markets)
 
 
@@ -58,14 +61,15 @@ def keeps_limits(plan: Plan, plans: Plans) -> bool:
 
 def plan_table(plans: Sequence[Plan]) -> None:
     columns = [
-        Column("WHERE", keep=8, grow=True, least=12),
-        Column("TYPE", keep=9, grow=True, least=16),
+        Column("WHERE", keep=8, grow=True, least=9),
+        Column("TYPE", keep=9, grow=True, least=12),
         Column("ACCELERATOR", keep=9),
         Column("LAYOUT", keep=5),
         Column("MARKET", keep=7),
         Column("TIME", right=True, keep=10),
         Column("COST", right=True, keep=10),
         Column("SURE", right=True, keep=6),
+        Column("HAD", right=True, keep=6),
     ]
     render.table(columns, [_row(plan) for plan in plans])
 
@@ -80,6 +84,7 @@ def _row(plan: Plan) -> list[Any]:
         _hours_with_band(plan),
         _cost_with_band(plan),
         percent(plan.chance),
+        percent(plan.had),
     ]
 
 
@@ -102,6 +107,8 @@ def _short_market(plan: Plan) -> str:
         return "own"
     if len(plan.markets) > 1:
         return "mixed"
+    if plan.commit:
+        return plan.commit
     return {"on_demand": "demand", "spot": "spot", "reserved": "held"}[plan.markets[0]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -14,6 +14,7 @@ from tradewind.cli.plantable import (
     how_many,
     keeps_limits,
     machines,
+    percent,
     plan_table,
 )
 from tradewind.cli.schema import work_words
@@ -23,6 +24,7 @@ from tradewind.units import format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
+    from tradewind.catalog.clusters import Link
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
 
@@ -64,7 +66,14 @@ def types_called(catalog: Catalog, text: str) -> list[Named]:
     )
 
 
-def why(plans: Plans, named: Sequence[Named], ways: Sequence[Plan], as_json: bool) -> None:
+def why(
+    plans: Plans,
+    named: Sequence[Named],
+    ways: Sequence[Plan],
+    links: Mapping[tuple[str, str], Link],
+    as_json: bool,
+) -> None:
+    """`links`: the network between machines of each type."""
     keys = {(one.provider, one.instance_type) for one in named}
     lost = [loser for loser in plans.losers if (loser.provider, loser.instance_type) in keys]
     best = plans.best
@@ -78,6 +87,15 @@ def why(plans: Plans, named: Sequence[Named], ways: Sequence[Plan], as_json: boo
                 "won": won,
                 "lost": [loser_json(loser) for loser in lost],
                 "ways": [plan_json(plan) for plan in order],
+                "networks": [
+                    {
+                        "provider": provider,
+                        "instance_type": name,
+                        "gbps": link.gbps or None,
+                        "why": link.words,
+                    }
+                    for (provider, name), link in links.items()
+                ],
             }
         )
         return
@@ -95,6 +113,12 @@ def why(plans: Plans, named: Sequence[Named], ways: Sequence[Plan], as_json: boo
                 f"{machines(best)} takes {span(best.hours)} and "
                 f"{format_money(best.cost, digits=2)}."
             )
+    for (provider, name), link in links.items():
+        several = f"Several {name} of {provider}"
+        if link.gbps:
+            render.paragraph(f"{several} are connected: {link.words}.", dim=True)
+        else:
+            render.paragraph(f"{several} were not considered: {link.words}.", dim=True)
     if order:
         good = sum(keeps_limits(plan, plans) for plan in order)
         click.echo(f"\n{render.count(len(order), 'way')} to use it, {good} within your limits:")
@@ -114,7 +138,8 @@ def _why_it_won(plans: Plans) -> str:
     if more >= 1:
         much = f"{more + 1:.1f}×"
     return (
-        f"It is the cheapest that keeps every limit: {format_money(best.cost, digits=2)} in "
+        f"It is the cheapest that keeps every limit, by what it costs and how likely it is to be "
+        f"had ({percent(best.had)}): {format_money(best.cost, digits=2)} in "
         f"{span(best.hours)}. The next type, {machines(second)} at {second.provider}, costs "
         f"{much}: {format_money(second.cost, digits=2)} in {span(second.hours)}."
     )

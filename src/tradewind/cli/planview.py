@@ -11,6 +11,7 @@ import click
 
 from tradewind.cli import render
 from tradewind.cli.plantable import (
+    COMMITMENTS,
     MARKETS,
     about_cost,
     at_place,
@@ -18,12 +19,13 @@ from tradewind.cli.plantable import (
     how_many,
     in_words,
     machines,
+    on_markets,
     percent,
     plan_table,
 )
 from tradewind.cli.render import Column
 from tradewind.cli.schema import limit_words, work_words
-from tradewind.plan.words import KINDS
+from tradewind.plan.words import KINDS, old_prices
 from tradewind.units import format_bytes, format_duration, format_money, usd
 from tradewind.units import format_hours as span
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from tradewind.model.plan import Loser, Plan, Plans
 
 _FRONT = 6
+_SURELY_HAD = 0.995  # from which it is not worth a word
 _FAMOUS = 6
 # Accelerators that people ask for, by how their names begin; the ones asked for most come first.
 _FAMILIES = (
@@ -43,6 +46,8 @@ _FAMILIES = (
 
 
 def show(plans: Plans) -> None:
+    if old := old_prices(plans):
+        render.paragraph(f"{old[:1].upper()}{old[1:]}.")
     if plans.best is None:
         _show_what_would_do(plans)
     else:
@@ -61,10 +66,13 @@ def recommendation(plans: Plans) -> str:
     """One line."""
     best = plans.best
     assert best is not None
-    verb = "Use" if best.own or "reserved" in best.markets else "Rent"
+    held = "reserved" in best.markets and not best.commit
+    verb = "Use" if best.own or held else "Rent"
     sure = ""
     if plans.deadline_hours is not None:
         sure = f", {percent(best.chance)} sure"
+    if best.had < _SURELY_HAD:
+        sure += f"; {percent(best.had)} likely to be had when asked for"
     return (
         f"{verb} {machines(best)} ({best.accelerators}× {best.accelerator}) {at_place(best)}: "
         f"{about_cost(best)} in {span(best.hours)}{sure}."
@@ -92,12 +100,18 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         if micros >= min(5_000, best.cost // 20) and micros
     ]
     prices = " and ".join(
-        f"{format_money(price, digits=2)} {'held' if market == 'reserved' else MARKETS[market]}"
+        f"{format_money(price, digits=2)} {_bought(best, market)}"
         for market, price in best.price_hour.items()
     )
     lines.append(f"money: {', '.join(money) or 'none'}; a machine-hour is {prices}")
+    if best.commit:
+        lines.append(f"commitment: {_commitment(best)}")
     if "spot" in best.markets:
         lines.append(f"spot: {_on_spot(best)}")
+    if best.network:
+        lines.append(f"network: {best.network}")
+    if best.had < _SURELY_HAD:
+        lines.append(f"capacity: {_capacity(best, plans)}")
     lines += _own_verdict(best, plans)
     return lines
 
@@ -112,7 +126,35 @@ def _on_spot(best: Plan) -> str:
         )
     if best.interruptions >= 0.2:
         words += f"; taken away {_times(best.interruptions)}"
-    return words
+    return f"{words}, by {best.spot_by}" if best.spot_by else words
+
+
+def _bought(best: Plan, market: str) -> str:
+    return (
+        "held"
+        if market == "reserved" and not best.commit
+        else on_markets(best)
+        if best.commit
+        else MARKETS[market]
+    )
+
+
+def _commitment(best: Plan) -> str:
+    """A commitment is paid whether it is used or not."""
+    years = int(best.commit[0])
+    whole = years * 8766 * best.nodes * best.price_hour["reserved"]
+    return (
+        f"{COMMITMENTS[best.commit]} of {machines(best)} is {format_money(round(whole), digits=2)} "
+        "in all, used or not; only this work's hours are counted above"
+    )
+
+
+def _capacity(best: Plan, plans: Plans) -> str:
+    """How likely the machines are there, where that is from, and what to do if they are not."""
+    source = "a prior: nobody has looked of late" if best.had_by == "prior" else best.had_by
+    words = f"{percent(best.had)} likely to be there when asked for ({source})"
+    others = [f"{machines(plan)} {at_place(plan)}" for plan in plans.plans[1:3]]
+    return f"{words}; if not, {' or '.join(others)}" if others else words
 
 
 def _times(number: float) -> str:
@@ -129,7 +171,8 @@ def _own_verdict(best: Plan, plans: Plans) -> list[str]:
             f"renting would cost more: {machines(rented)} {at_place(rented)} is "
             f"{about_cost(rented)} in {span(rented.hours)}"
         ]
-    cheaper = "what you hold" if "reserved" in best.markets else "renting"
+    held = "reserved" in best.markets and not best.commit
+    cheaper = "what you hold" if held else "renting"
     return [
         f"your own {loser.instance_type} would take {span(loser.hours)} and "
         f"{format_money(loser.cost, digits=2)}: "
@@ -256,8 +299,8 @@ def _famous(losers: Iterable[Loser], shown: set[str]) -> list[Loser]:
 
 def _nearness(loser: Loser) -> tuple[int, float, float]:
     """First what kept the deadline, by its cost; then the fastest; then machines of eight."""
-    order = {"money": 0, "time": 1, "memory": 2, "price": 4}
-    measure = loser.cost if loser.kind == "money" else loser.hours
+    order = {"money": 0, "capacity": 0, "time": 1, "memory": 2, "price": 4}
+    measure = loser.cost if loser.kind in ("money", "capacity") else loser.hours
     return (
         order.get(loser.kind, 3),
         float(measure or 0),

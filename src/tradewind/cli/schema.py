@@ -102,4 +102,8 @@ def limit_words(work: Workload) -> str:
     for most, noun in ((limits.max_nodes, "node"), (limits.max_accelerators, "accelerator")):
         if most is not None:
             words.append(f"at most {render.count(most, noun)}")
+    if limits.commit is not None:
+        words.append(f"commitments up to {limits.commit}")
+    if limits.assume_capacity is not None:
+        words.append(f"capacity assumed {' '.join(limits.assume_capacity)}")
     return "; ".join(words)

@@ -36,6 +36,7 @@ from tradewind.policy import plain
 from tradewind.policy.base import Policy
 from tradewind.providers.base import LaunchMachines, ListMachines, Refused, TerminateMachines
 from tradewind.runs import beats as claims
+from tradewind.runs.capacity import Answer, answers
 from tradewind.runs.decide import decide
 from tradewind.runs.fold import fold
 from tradewind.runs.seen import Month, Seen
@@ -77,17 +78,20 @@ class Controller:
         policy: Policy = plain.choose,
         may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
         seed: bytes = b"",
+        learned: Callable[[Sequence[Answer]], None] = lambda answers: None,
     ) -> None:
         """`clock` is the world's time as this computer has it, for deadlines and the record;
         `watch` only ever measures how long we have waited. `may_use` says whether this provider is
         ours to use for this run: what the store says of it does not count. `seed` is the store's
-        (signing.py); without one, machines are not asked to sign."""
+        (signing.py); without one, machines are not asked to sign. `learned` is told what our own
+        launches, refusals and interruptions show of capacity; it must not raise."""
         self.writer = writer
         self._providers = tuple(providers)
         self._clock, self._watch = clock, watch
         self._offers, self._policy = offers, policy
         self._may_use = may_use
         self.seed = seed
+        self._learned = learned
         self.asks_month = False
         """Whether projects have budgets."""
         self.memory = Memory()
@@ -293,7 +297,10 @@ class Controller:
         """False: another controller was first, and we have read what it wrote."""
         commit = self._commit(memory.state.number + 1, events)
         if (yield from journal.append_steps(memory.run_id, commit)):
+            before = memory.state
             self._fold(memory, [commit])
+            if found := answers(before, memory.state):
+                self._learned(found)
             yield from journal.bind_steps(memory.run_id, commit.number)
             return True
         yield from self._read(memory)

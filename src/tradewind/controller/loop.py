@@ -8,7 +8,7 @@ another's sign change. Nothing depends on that: a sign that cannot be read or wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from tradewind.errors import NotFound, TradewindError, bug
 from tradewind.model import bounds
 from tradewind.policy import careful
 from tradewind.providers.base import Provider, Tidy
+from tradewind.runs.capacity import Answer
 from tradewind.store.base import Store
 
 LEASE = "controllers/lease.json"
@@ -49,6 +50,7 @@ class Loop:
         *,
         pass_s: float = 15.0,
         may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
+        learned: Callable[[Sequence[Answer]], None] = lambda answers: None,
     ) -> None:
         self.store, self.pass_s = store, pass_s
         self._providers = providers
@@ -62,6 +64,7 @@ class Loop:
             watch=clock.epoch,
             policy=careful.choose,
             may_use=may_use,
+            learned=learned,
         )
         self.controller.memory = persist.load(self._path, store.url, clock.epoch())
         self._count = 0

@@ -24,3 +24,8 @@ class Observation:
     seen_at: datetime
     expires_at: datetime
     source: str
+    machines: int = 1
+    """So many at once."""
+    held_h: float = 0.0
+    """How long they had been held then: where they are not available any more, until they were
+    taken. 0 where nobody held them."""

@@ -10,6 +10,17 @@ if TYPE_CHECKING:
     from tradewind.model.workload import Workload
     from tradewind.units import Micros
 
+REFUSAL = 0.05
+"""What being refused is worth, as a share of the plan's cost: it is asked again, or something else
+is taken."""
+
+
+def weighed_cost(cost: Any, had: Any) -> Any:
+    """What plans are chosen by: the cost, and a share of it for each refusal that is to be expected
+    before the machines are had, 1 / had − 1 of them. To ask in this order until something is had
+    costs least on average (docs/design/014-capacity.md)."""
+    return cost * (1 + REFUSAL * (1 / had - 1))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -59,6 +70,16 @@ class Plan:
     price_source: str
     band: str
     """Why the estimate's range is as wide as it is."""
+    had: float = 1.0
+    """How likely the machines are there when they are asked for; apart from `chance`."""
+    had_by: str = ""
+    """What that is taken from: a prior, what was seen of late, or what you assume."""
+    network: str = ""
+    """What connects several machines, and who says so."""
+    commit: str = ""
+    """`1y` or `3y` where the price asks for a new commitment."""
+    spot_by: str = ""
+    """Where what is expected of spot comes from."""
 
     @property
     def accelerators(self) -> int:
@@ -67,6 +88,11 @@ class Plan:
     @property
     def place(self) -> str:
         return f"{self.provider}/{self.zone or self.region}"
+
+    @property
+    def weighed(self) -> float:
+        """Micro-dollars; see `weighed_cost`."""
+        return float(weighed_cost(self.cost, self.had))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +104,7 @@ class Loser:
     accelerator: str
     accelerator_count: float
     kind: str
-    """memory, time, money, price, limits, quota, layout, chip"""
+    """memory, time, money, capacity, price, limits, quota, layout, chip"""
     why: str
     own: bool = False
     hours: float | None = None

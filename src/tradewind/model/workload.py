@@ -41,6 +41,7 @@ ON_IDLE = (REPORT, STOP)
 OPTIMIZERS = (
     "adamw", "adam", "adamw-8bit", "adafactor", "lamb", "lion", "muon", "sgd", "sgd-momentum",
 )  # fmt: skip
+COMMITMENTS = ("1y", "3y")
 SHARDINGS = ("none", "zero1", "zero2", "zero3", "hybrid")
 RECOMPUTES = ("none", "selective", "full")
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
@@ -60,6 +61,17 @@ def _fits(name: str, patterns: Collection[str]) -> bool:
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+
+
+_NO_ASSUMPTION = ("", 0.0)
+
+
+def _assumption(text: str) -> tuple[str, float]:
+    """`aws=90%` as a glob and a share; `90%` is of everything."""
+    found = re.fullmatch(r"(?:(.+)=)?\s*(\d+(?:\.\d+)?)\s*%", text.strip())
+    if not found or not 0 < float(found[2]) <= 100:
+        return _NO_ASSUMPTION
+    return (found[1] or "*").strip(), float(found[2]) / 100
 
 
 def _in_place(provider: str, region: str, patterns: Collection[str]) -> bool:
@@ -364,6 +376,11 @@ class Limits:
     max_nodes: int | None = None
     max_accelerators: int | None = None
     """Of all machines together."""
+    commit: str | None = None
+    """`1y` or `3y`: prices that ask for a new commitment of that length compete too."""
+    assume_capacity: tuple[str, ...] | None = None
+    """How likely machines are to be had, instead of what we believe: `90%` of all, `aws=90%`,
+    `aws/us-east-1=50%` or `p5.48xlarge=50%` of some; the last that fits counts."""
 
     def __post_init__(self) -> None:
         checks.raise_any("limits", self.faults(_values(self)))
@@ -382,6 +399,19 @@ class Limits:
         if self.providers is not None and not _fits(provider, self.providers):
             return False
         return self.regions is None or _in_place(provider, region, self.regions)
+
+    def allows_market(self, market: str) -> bool:
+        return self.markets is None or market in self.markets
+
+    def assumed(self, provider: str, region: str, instance_type: str) -> float | None:
+        """The chance to have it that the user takes for given; None where that is left to us."""
+        names = (provider, f"{provider}/{region}", f"{provider}/{instance_type}", instance_type)
+        found = None
+        for text in self.assume_capacity or ():
+            glob, share = _assumption(text)
+            if any(_fits(name, (glob,)) for name in names):
+                found = share
+        return found
 
     def allows_accelerator(self, name: str) -> bool:
         return self.accelerators is None or _fits(name, self.accelerators)
@@ -415,6 +445,15 @@ class Limits:
         for market in values.get("markets") or ():
             if market not in MARKETS:
                 yield Fault("markets", f"{market!r} is none of {', '.join(MARKETS)}")
+        yield from checks.choice(values, "commit", COMMITMENTS)
+        yield from checks.listed(values, "assume_capacity")
+        for text in values.get("assume_capacity") or ():
+            if isinstance(text, str) and _assumption(text) is _NO_ASSUMPTION:
+                yield Fault(
+                    "assume_capacity",
+                    f"{text!r} is no share above 0 % and up to 100 %",
+                    "90%, or aws=90%, or p5.48xlarge=50%",
+                )
         providers, exclude = values.get("providers"), values.get("exclude")
         if providers and exclude and all(_fits(name, exclude) for name in providers):
             yield Fault("exclude", "every provider that is allowed is excluded too")

@@ -122,12 +122,18 @@ def _way(plan: Plan, plans: Plans) -> Way:
         name=f"{plan.accelerators:,} × {plan.accelerator}",
         machines=f"{plan.nodes} × {plan.instance_type}" if plan.nodes > 1 else plan.instance_type,
         place=place,
-        market="your own" if plan.own else " with ".join(plan.markets).replace("_", "-"),
+        market=_market(plan),
         hours=plan.hours,
         micros=plan.cost,
         chance=plan.chance,
         kept=kept,
     )
+
+
+def _market(plan: Plan) -> str:
+    if plan.own or plan.commit:
+        return "your own" if plan.own else f"committed for {plan.commit}"
+    return " with ".join(plan.markets).replace("_", "-")
 
 
 def _dollars(micros: float) -> str:

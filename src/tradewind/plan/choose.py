@@ -1,4 +1,8 @@
-"""Which candidates keep the limits, which is cheapest, and which limit stands in the way. Pure."""
+"""Which candidates keep the limits, which is cheapest, and which limit stands in the way. Pure.
+
+Cheapest is by the cost with what refusals are worth (`model/plan.py`): machines that are hardly to
+be had must be cheaper for it.
+"""
 
 from __future__ import annotations
 
@@ -39,11 +43,11 @@ def kept(found: Candidates, limits: Limits, deadline_h: float) -> Kept:
 
 
 def ranked(found: Candidates, right: Flags) -> Numbers:
-    """Those that are right, the cheapest first; of two that cost the same, the faster."""
+    """Those that are right, the cheapest first by the weighed cost; of two alike, the faster."""
     import numpy as np
 
     at = np.flatnonzero(right)
-    order: Numbers = at[np.lexsort((found.hours[at], found.cost[at]))]
+    order: Numbers = at[np.lexsort((found.hours[at], found.weighed[at]))]
     return order
 
 
@@ -78,7 +82,7 @@ def for_a_closer_look(found: Candidates, goods: Goods) -> list[int]:
     import numpy as np
 
     order = np.lexsort((found.hours, found.cost))
-    kind = goods.types[found.good[order]] * 4 + found.mode[order]
+    kind = goods.types[found.good[order]] * 8 + found.mode[order]
     key = kind * 1000 + found.nodes[order].astype(np.int64)
     _, first = np.unique(key, return_index=True)
     chosen = order[np.sort(first)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime
 from math import isfinite
 from typing import Any
@@ -28,6 +28,7 @@ from tradewind.model import (
 from tradewind.model.plan import Loser, Plan, Plans
 from tradewind.model.sensitive import redacted_job
 from tradewind.model.shape import Shape, Work
+from tradewind.plan.words import old_prices
 from tradewind.units import MICROS_PER_DOLLAR, Micros
 
 FORMAT = 1
@@ -79,7 +80,11 @@ def to_json(plans: Plans) -> dict[str, Any]:
             "layouts": plans.layouts,
             "offers": plans.offers,
         },
-        "prices": {"from": plans.prices_from or None, "until": plans.prices_until or None},
+        "prices": {
+            "from": plans.prices_from or None,
+            "until": plans.prices_until or None,
+            "old": old_prices(plans) or None,
+        },
         "notes": list(plans.notes),
     }
 
@@ -183,9 +188,12 @@ def _no_constant(name: str) -> Any:
 
 def _plan(value: Any) -> Plan:
     known = {_MONEY.get(f.name, f.name): f for f in fields(Plan)}
-    given = _fields(value, "plan", tuple(known))
+    needed = [name for name, field in known.items() if field.default is MISSING]
+    given = _fields(value, "plan", tuple(known), needed)
     made: dict[str, Any] = {}
     for name, field in known.items():
+        if name not in given:
+            continue  # a plan that was saved before there was such a field
         where = f"plan.{name}"
         if field.name in _MONEY:
             made[field.name] = _micros(given[name], where, inner=str(field.type).startswith("dict"))

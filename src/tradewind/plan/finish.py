@@ -40,6 +40,7 @@ class Situation:
     width: Column  # half of the 80 % band of `work_s`, in the logarithm
     fits: Column  # how likely
     machines: Column
+    gang: Column  # machines of the usual kind that are lost and found like these
     devices: Column
     startup_s: Column  # boot, setup and data
     again_s: Column  # the same later on, when the data has been copied nearby
@@ -94,14 +95,14 @@ def on_spot(s: Situation) -> Course:
     import numpy as np
 
     save, upload = _save(s)
-    stay = spot.held_hours(s.machines) * 3600
+    stay = spot.held_hours(s.gang) * 3600
     every = _interval(s, save, upload, stay)
     restart = s.again_s + upload + _undone(s, save + upload, every, stay)
     paid = (1 - np.minimum(restart / stay, 0.95)) / (1 + save / every)
     held = s.work_s / paid
     luck = 0.5 / np.sqrt(1 + held / stay)  # the fewer stays, the less they even out
-    belief = spot.beliefs(s.machines, s.seen, spot.REACH)
-    waited_h = spot.waited_hours(held / 3600, s.machines, spot.REACH)
+    belief = spot.beliefs(s.gang, s.seen, spot.REACH)
+    waited_h = spot.waited_hours(held / 3600, s.gang, spot.REACH)
     alone = 3600 * (waited_h + spot.first_wait_hours(s.seen))
     width = np.hypot(s.width, 1.2816 * luck)[:, None]
     sure = in_time((s.deadline_s - s.startup_s)[:, None], alone, width)
@@ -120,7 +121,7 @@ def on_both(s: Situation) -> Course:
     import numpy as np
 
     save, upload = _save(s)
-    stay_h = spot.held_hours(s.machines)
+    stay_h = spot.held_hours(s.gang)
     every = _interval(s, save, upload, stay_h * 3600)
     slowed = 1 + save / every
     restart_h = (s.again_s + upload + _undone(s, save + upload, every, stay_h * 3600)) / 3600
@@ -130,7 +131,7 @@ def on_both(s: Situation) -> Course:
 
     def expected(work_h: Column) -> outlook.Hours:
         time_h = s.deadline_s / 3600 - first_h - MEASURED * work_h
-        found = ask.hours(work_h, time_h, restart_h, s.price, s.machines, s.seen)
+        found = ask.hours(work_h, time_h, restart_h, s.price, s.gang, s.seen)
         start_h = np.where(found.spot > 0, first_h, 0)
         safe_h = found.on_demand / (rate * slowed)  # fewer checkpoints, and rare failures
         return outlook.Hours(found.spot + start_h, safe_h + first_h - start_h)
@@ -149,8 +150,8 @@ def on_both(s: Situation) -> Course:
     held_h = middle.spot + middle.on_demand
     whole_h = work_h + restart_h
     most_h = np.maximum(s.deadline_s / 3600 - first_h - MEASURED * work_h, whole_h)
-    waited_h = np.minimum(spot.waited_hours(whole_h, s.machines), most_h[:, None])
-    done_h = (spot.beliefs(s.machines, s.seen) * waited_h).sum(axis=1)
+    waited_h = np.minimum(spot.waited_hours(whole_h, s.gang), most_h[:, None])
+    done_h = (spot.beliefs(s.gang, s.seen) * waited_h).sum(axis=1)
     starts = (held_h - first_h - whole_h) / np.maximum(restart_h, 1e-3)
     taken = np.clip(np.minimum(starts, middle.spot / stay_h), 0, None)
     # Whatever happens on spot, on-demand from here on would have done it.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
+from tradewind.catalog import capacity, hazards
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
 from tradewind.estimate.constants import Constants, fitted
@@ -16,13 +17,14 @@ from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
 from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.plan import choose, why
-from tradewind.plan.goods import MODES, goods
+from tradewind.plan.goods import MODES, Goods, commitment_of, goods, market_of
 from tradewind.plan.rates import Rates
-from tradewind.plan.search import NODES, USUAL_NODES, Search, at_deadline, search
+from tradewind.plan.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
 from tradewind.units import Micros, format_hours, format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
+    from tradewind.catalog.clusters import Link
     from tradewind.estimate.columns import Model
 
 SHOWN = 8
@@ -74,7 +76,7 @@ class Planner:
                 if explain
                 else ()
             ),
-            later=tuple(self._later(found)) if explain else (),
+            later=tuple(self._later(found, best)) if explain else (),
             relaxations=() if best is not None else tuple(self._relaxations(found, right)),
             candidates=len(found.found),
             layouts=found.speeds.considered,
@@ -96,6 +98,16 @@ class Planner:
             chosen.setdefault((int(found.found.nodes[i]), int(found.found.mode[i])), i)
         return [self.value(found, i) for i in chosen.values()]
 
+    def links(self, types: Iterable[tuple[str, ...]]) -> dict[tuple[str, str], Link]:
+        """The network between machines of each type, which is given as (provider, type, …)."""
+        shelf = goods(self.catalog, self.workload.limits, self.now)
+        found = {}
+        for provider, name, *_ in types:
+            number = shelf.names.index((provider, name))
+            at = int((shelf.types == number).argmax())
+            found[provider, name] = shelf.links[shelf.link_of[at]]
+        return found
+
     def search(self) -> Search:
         return self._search(self.workload)
 
@@ -109,6 +121,7 @@ class Planner:
             self.rates,
             self.constants,
             self.deadline_s,
+            self.now,
         )
 
     # -- what one limit would have to be ------------------------------------------------------
@@ -148,8 +161,8 @@ class Planner:
             if lifted is not None:
                 given.append(Relaxation(limit=name, why=words, plan=lifted))
         most = limits.max_nodes or USUAL_NODES
-        if most < NODES[-1]:
-            lifted = self._lifted({"max_nodes": min(4 * most, NODES[-1])})
+        if most < MOST_NODES:
+            lifted = self._lifted({"max_nodes": min(4 * most, MOST_NODES)})
             if lifted is not None:
                 why_more = f"with {lifted.nodes} machines instead of at most {most}"
                 given.append(Relaxation(limit="max_nodes", why=why_more, plan=lifted))
@@ -191,19 +204,24 @@ class Planner:
 
     def _by(self, found: Search, deadline_s: float) -> Later:
         """The cheapest plan for another deadline."""
-        weighed = at_deadline(found, self.workload, self.rates, deadline_s)
+        weighed = at_deadline(found, self.workload, self.rates, deadline_s, self.now)
         right = choose.kept(weighed.found, self.workload.limits, deadline_s / 3600)
         order = choose.ranked(weighed.found, right.all)
         plan = self.value(weighed, int(order[0])) if len(order) else None
         return Later(deadline_hours=deadline_s / 3600, plan=plan)
 
-    def _later(self, found: Search) -> list[Later]:
-        """A day is what people bargain for; where a day is nothing or everything, a share."""
+    def _later(self, found: Search, best: int | None) -> list[Later]:
+        """A day is what people bargain for; where a day is nothing or everything, a share. More
+        time makes nothing dearer, so that what costs more than the best in any case is left out."""
         if self.deadline_s == inf:
             return []
         day = 86_400.0
         step = min(max(day, self.deadline_s / 4), self.deadline_s / 2)
-        return [self._by(found, self.deadline_s + number * step) for number in (-1, 1, 3)]
+        few = found if best is None else narrowed(found, float(found.found.weighed[best]))
+        return [
+            self._by(found if number < 0 else few, self.deadline_s + number * step)
+            for number in (-1, 1, 3)
+        ]
 
     def _lifted(self, change: dict[str, Any]) -> Plan | None:
         """The best plan with one limit changed."""
@@ -235,7 +253,7 @@ class Planner:
             accelerator_count=int(kind.each),
             nodes=int(c.nodes[i]),
             own=bool(shelf.own[good]),
-            markets=tuple("reserved" if name == "held" else name for name in held),
+            markets=tuple(market_of(name) for name in held),
             layout={name: getattr(way, name) for name in _LAYOUT} if way else {},
             layout_words=way.words if way else "",
             precision=fast.precision[group],
@@ -258,18 +276,21 @@ class Planner:
             checkpoint_every_s=round(float(c.every_s[i])),
             checkpoint_bytes=round(fast.state_bytes),
             costs={name: _micros(part[i]) for name, part in c.parts.items() if part[i] > 0},
-            price_hour={
-                "reserved" if name == "held" else name: _micros(prices[name]) for name in held
-            },
+            price_hour={market_of(name): _micros(prices[name]) for name in held},
             price_as_of=columns.as_of[row],
             price_source=columns.source[row],
             band=fast.band[group],
+            had=float(c.had[i]),
+            had_by=_had_by(shelf, good, held),
+            network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
+            commit=commitment_of(mode),
+            spot_by=_spot_by(shelf, good) if mode == "spot" else "",
         )
 
     def _notes(self, found: Search) -> list[str]:
         notes = [
-            "spot is what the policy that will decide expects of it, from measured series of "
-            "capacity, without regard to place",
+            "spot is what the policy that will decide expects of it, from measured series of AWS's "
+            "capacity by size of machine, a prior for all others",
         ]
         train = self.workload.train
         if train is not None and train.stack is None:
@@ -289,6 +310,22 @@ _LIFTED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("exclude", "with nothing excluded", {"exclude": None}),
     ("max_accelerators", "with more accelerators", {"max_accelerators": None}),
 )
+
+
+def _had_by(shelf: Goods, good: int, held: Sequence[str]) -> str:
+    """What the chance to have it is taken from."""
+    if shelf.own[good] or held == ["held"]:
+        return "yours"
+    if shelf.assumed[good] == shelf.assumed[good]:
+        return "assumed by you"
+    seen = [one for mode in held for one in shelf.answers.get(mode, {}).get(good, ())]
+    return capacity.words(seen) if seen else "prior"
+
+
+def _spot_by(shelf: Goods, good: int) -> str:
+    provider, _ = shelf.names[shelf.types[good]]
+    seen = shelf.answers.get("spot", {}).get(good, ())
+    return hazards.hazard(provider, shelf.kinds[shelf.kind[good]].each, seen).words
 
 
 def _model(workload: Workload) -> Model | None:

@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 from tradewind.errors import NotFound
 from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
-from tradewind.model import Accelerator, Workload
+from tradewind.model import Accelerator, Limits, Workload
+from tradewind.model.plan import weighed_cost
 from tradewind.plan import speeds
-from tradewind.plan.goods import MODES, Goods
+from tradewind.plan.goods import HELD, MODES, SPOT, Goods, allowed_modes
 from tradewind.plan.rates import Rates
 from tradewind.plan.speeds import Group, Speeds
 from tradewind.plan.weigh import Candidates, Picked, weigh
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
+    from datetime import datetime
 
     from tradewind.plan.goods import Column, Flags, Numbers
 
-NODES = (1, 2, 4, 8, 16, 32, 64, 128)  # of other numbers few divide a batch
 USUAL_NODES = 16  # the most machines that are tried where no limit is given
-_SLOW_NETWORK = 10.0  # Gbit/s of a machine, below which several are not tried together
-_WHOLE_NODE = 8  # accelerators
+MOST_NODES = 128  # and where one is
+_CAREFUL = 0.9  # of a bound that holds, so that rounding does not matter
 
 
 @dataclass(slots=True)
@@ -41,12 +42,26 @@ class Search:
     outlasted: bool  # by the work: machines that are held, but not for long enough
 
 
-def at_deadline(known: Search, workload: Workload, rates: Rates, deadline_s: float) -> Search:
+def at_deadline(
+    known: Search, workload: Workload, rates: Rates, deadline_s: float, now: datetime
+) -> Search:
     """The same machines and speeds, weighed for another deadline."""
     found = weigh(
-        workload, known.goods, known.groups, known.speeds, rates, deadline_s, known.picked
+        workload, known.goods, known.groups, known.speeds, rates, deadline_s, known.picked, now
     )
     return replace(known, found=found)
+
+
+def narrowed(known: Search, most: float) -> Search:
+    """Only the ways that may cost no more than `most`, weighed, whatever the deadline: each costs
+    at least its work at the lowest of its prices."""
+    import numpy as np
+
+    c, prices = known.found, known.goods.prices
+    paid = np.choose(c.mode, [prices[name][c.good] for name in MODES])
+    paid = np.where(c.mode == SPOT, np.fmin(paid, prices["on_demand"][c.good]), paid)
+    least = weighed_cost(_CAREFUL * c.work_h * c.nodes * paid, c.had)
+    return replace(known, picked=Picked(*(column[least <= most] for column in known.picked)))
 
 
 def search(
@@ -57,12 +72,13 @@ def search(
     rates: Rates,
     constants: Constants,
     deadline_s: float,
+    now: datetime,
 ) -> Search:
     """`model` is what `train` names; None for work by measurement."""
 
     limits = workload.limits
-    allowed = goods.in_place & goods.is_wanted & priced(goods, limits.markets)
-    counts = _counts(workload)
+    allowed = goods.in_place & goods.is_wanted & priced(goods, limits)
+    numbers = counts(limits)
     groups: list[Group] = []
     of_group: dict[tuple[int, int], int] = {}
     shared: dict[tuple[str, int, int, float], int] = {}
@@ -70,12 +86,12 @@ def search(
         name, each, network = goods.kinds[kind]
         if each != int(each):
             continue  # a slice of an accelerator
-        for nodes in counts:
+        for nodes in numbers:
             if nodes * each > (limits.max_accelerators or 10**9):
                 continue
-            if nodes > 1 and 0 < network < _SLOW_NETWORK:
-                continue
-            between = _network(network, nodes, each, accelerators[name])
+            if nodes > 1 and not network:
+                break  # nobody sells several of them together
+            between = rounded(network) if nodes > 1 else 0.0
             key = (name, int(each), nodes, between)
             if key not in shared:
                 shared[key] = len(groups)
@@ -97,41 +113,37 @@ def search(
     if workload.checkpoint.size_bytes:
         fast.state_bytes = float(workload.checkpoint.size_bytes)
     picked = _picked(workload, goods, allowed, of_group, fast)
-    found = weigh(workload, goods, groups, fast, rates, deadline_s, picked)
-    late = (found.mode == MODES.index("held")) & (found.hours_high > goods.held_h[found.good])
+    found = weigh(workload, goods, groups, fast, rates, deadline_s, picked, now)
+    late = (found.mode == HELD) & (found.hours_high > goods.held_h[found.good])
     outlasted = bool(late.any())
     if outlasted:
         picked = Picked(*(column[~late] for column in picked))
-        found = weigh(workload, goods, groups, fast, rates, deadline_s, picked)
+        found = weigh(workload, goods, groups, fast, rates, deadline_s, picked, now)
     return Search(goods, groups, of_group, fast, picked, found, outlasted)
 
 
-def priced(goods: Goods, markets: Sequence[str] | None) -> Flags:
+def priced(goods: Goods, limits: Limits) -> Flags:
     """Rows with a price to trust on a market that is allowed."""
     import numpy as np
 
     found = np.full(len(goods.rows), False)
-    for mode in MODES:
-        if markets is None or ("reserved" if mode == "held" else mode) in markets:
-            found |= ~np.isnan(goods.prices[mode])
+    for mode in allowed_modes(limits):
+        found |= ~np.isnan(goods.prices[mode])
     return found
 
 
-def _network(told: float, nodes: int, each: int, chip: Accelerator) -> float:
-    """Gbit/s of a machine, those within a fifth as one; 0: what is usual. Of a single machine it
-    does not matter, and where nobody tells, only whole nodes have a fast one."""
-    if nodes == 1:
-        return 0.0
-    if not told:
-        whole = each >= _WHOLE_NODE and not chip.link_type.startswith("PCIe")
-        return 0.0 if whole else _SLOW_NETWORK
-    return float(2.0 ** (round(4 * log2(told)) / 4))
+def rounded(gbps: float) -> float:
+    """Networks within a fifth of each other count as one."""
+    return float(2.0 ** (round(4 * log2(gbps)) / 4))
 
 
-def _counts(workload: Workload) -> list[int]:
-    most = workload.limits.max_nodes or USUAL_NODES
-    found = [n for n in NODES if n <= most]
-    return found if most in found or most > NODES[-1] else [*found, most]
+def counts(limits: Limits) -> list[int]:
+    """Numbers of machines that are tried: each up to 16, then steps of an eighth, and the most."""
+    most = limits.max_nodes or USUAL_NODES
+    found = list(range(1, min(most, USUAL_NODES) + 1))
+    while found[-1] < min(most, MOST_NODES):
+        found.append(min(found[-1] + (1 << found[-1].bit_length() - 1) // 8, most))
+    return found
 
 
 def _picked(
@@ -144,17 +156,14 @@ def _picked(
     """Good, group, nodes and mode of every way that can be done at all."""
     import numpy as np
 
-    markets = workload.limits.markets
     wide = max((nodes for _, nodes in of_group), default=0) + 1
     table = np.full((len(goods.kinds), wide), -1)
     for (kind, nodes), group in of_group.items():
         if np.isfinite(fast.seconds[group]):
             table[kind, nodes] = group
     parts: list[Any] = []
-    for mode, name in enumerate(MODES):
-        market = "reserved" if name == "held" else name
-        if markets is not None and market not in markets:
-            continue
+    for name in allowed_modes(workload.limits):
+        mode = MODES.index(name)
         price = goods.prices[name]
         rows = np.flatnonzero(allowed & ~np.isnan(price))
         rows = rows[table[goods.kind[rows]].max(axis=1, initial=-1) >= 0]
@@ -172,12 +181,20 @@ def _picked(
 
 
 def _cheapest_zone(goods: Goods, rows: Numbers, price: Column, most: Column) -> Numbers:
-    """Of a type in a region, the zone with the lowest price; one with fewer to have is another."""
+    """Of a type in a region, the zone with the lowest price; one with fewer to have is another, and
+    so is one of which something was seen."""
     import numpy as np
+
+    known = np.zeros(len(goods.rows), dtype=np.int64)
+    for several in goods.answers.values():
+        for position in several:
+            known[position] = position + 1
 
     order = np.lexsort((rows, price[rows]))
     rows = rows[order]
     key = (goods.place[rows] * len(goods.names) + goods.types[rows]) * 1_000_003 + most[rows]
     key = key * (len(goods.kinds) + 1) + goods.kind[rows]
-    _, first = np.unique(key, return_index=True)
+    seen = known[rows]
+    alike = np.unique(key, return_inverse=True)[1] * (len(goods.rows) + 1) + seen
+    _, first = np.unique(alike, return_index=True)
     return rows[first]

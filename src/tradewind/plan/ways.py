@@ -86,7 +86,8 @@ def _ways(plan: Plan, work: float, facts: Facts) -> list[Way]:
             region=plan.region,
             zone=plan.zone,
             instance_type=plan.instance_type,
-            market=market,
+            # A commitment lowers the price of what is launched on demand.
+            market="on_demand" if plan.commit else market,
             nodes=plan.nodes,
             price=plan.price_hour[market],
             rate=work / (plan.work_hours * 3600),

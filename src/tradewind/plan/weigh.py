@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from tradewind.catalog import capacity
 from tradewind.model import Workload
+from tradewind.model.plan import weighed_cost
 from tradewind.plan import finish
 from tradewind.plan.finish import Course, Situation
-from tradewind.plan.goods import MODES, Goods
+from tradewind.plan.goods import HELD, MODES, SPOT, Goods
 from tradewind.plan.rates import Rates, home
 from tradewind.plan.speeds import Group, Speeds
+from tradewind.policy.spot import GANG
 
 if TYPE_CHECKING:
     from tradewind.plan.goods import Column, Flags, Numbers
 
-SPOT, HELD = MODES.index("spot"), MODES.index("held")
 NOTICES = {"aws": 120.0, "gcp": 30.0, "azure": 30.0, "ibm": 120.0, "oci": 120.0}  # seconds
 _MONTH_H = 730
 
@@ -36,6 +39,8 @@ class Candidates:
     cost_low: Column
     cost_high: Column
     chance: Column
+    had: Column  # how likely the machines are there when they are asked for
+    weighed: Column  # the cost with what refusals are worth, by which it is chosen
     work_h: Column
     startup_h: Column
     on_demand_h: Column
@@ -65,6 +70,7 @@ def weigh(
     rates: Rates,
     deadline_s: float,
     picked: Picked,
+    now: datetime,
 ) -> Candidates:
     import numpy as np
 
@@ -80,6 +86,7 @@ def weigh(
     more, less = np.exp(whole.width), np.exp(-whole.width)
     high = course.hours * more
     late = np.maximum(course.hours, deadline_s / 3600)
+    had = _had(goods, picked, fall_back, now)
     return Candidates(
         good=good,
         group=group,
@@ -93,6 +100,8 @@ def weigh(
         cost_low=machine * less + rest,
         cost_high=machine * more + rest,
         chance=course.chance,
+        had=had,
+        weighed=weighed_cost(machine + rest, had),
         work_h=whole.work_s / 3600,
         startup_h=whole.startup_s / 3600,
         on_demand_h=course.on_demand,
@@ -101,6 +110,47 @@ def weigh(
         every_s=course.every_s,
         parts=parts,
     )
+
+
+def _had(goods: Goods, picked: Picked, fall_back: Flags, now: datetime) -> Column:
+    """Where on-demand machines are held too, it is enough that those are there: spot machines of
+    the same type and place are what on-demand leaves."""
+    import numpy as np
+
+    good, _, nodes, mode = picked
+    size = capacity.priors().size(goods.each[good], nodes.astype(float))
+    found = np.ones(len(good))
+    for number in set(mode.tolist()):
+        at = np.flatnonzero(mode == number)
+        found[at] = _of_mode(goods, MODES[number], good[at], size[at], now)
+    both = np.flatnonzero(fall_back)
+    safe = _of_mode(goods, "on_demand", good[both], size[both], now)
+    found[both] = np.maximum(found[both], safe)
+    found[goods.own[good]] = 1.0
+    assumed = goods.assumed[good]
+    return np.where(np.isnan(assumed) | (mode == HELD), found, assumed)
+
+
+def _of_mode(goods: Goods, mode: str, good: Numbers, size: Column, now: datetime) -> Column:
+    import numpy as np
+
+    doubt = goods.doubts[mode][good] * size
+    found: Column = capacity.chance(doubt)
+    for position, answers in goods.answers.get(mode, {}).items():
+        at = np.flatnonzero(good == position)
+        if len(at):
+            one = goods.doubts[mode][position]
+            each = goods.kinds[goods.kind[position]].each
+            seen = [
+                capacity.Seen(
+                    one * capacity.priors().size(each, answer.machines),
+                    answer.available,
+                    capacity.weight(answer.expires_at, now),
+                )
+                for answer in answers
+            ]
+            found[at] = capacity.sharpened(doubt[at], seen)
+    return found
 
 
 def _situation(
@@ -124,6 +174,7 @@ def _situation(
         width=fast.width[group],
         fits=fast.fits[group],
         machines=machines,
+        gang=as_gang(machines, goods.hazards[good]),
         devices=machines * each,
         startup_s=boot + moving.first_s[place] / machines,
         again_s=boot + moving.again_s[place] / machines,
@@ -134,6 +185,15 @@ def _situation(
         every_s=float(every) if every else None,
         deadline_s=deadline_s,
     )
+
+
+def as_gang(machines: Column, hazard: Column) -> Column:
+    """Machines that are taken more often than the usual are as a larger gang of the usual ones: the
+    hazard of a gang is what the policy's tables know."""
+    import numpy as np
+
+    found: Column = np.maximum(np.round(machines * hazard ** (1 / GANG)), 1)
+    return found
 
 
 def _relative(goods: Goods, good: Numbers) -> Column:
@@ -186,14 +246,15 @@ def _parts(
     import numpy as np
 
     good, _, nodes, mode = picked
-    place, held = goods.place[good], mode == HELD
+    place, reserved = goods.place[good], mode >= HELD
     price = {name: np.nan_to_num(goods.prices[name][good]) * nodes for name in MODES}
+    paid = np.choose(mode, [price[name] for name in MODES])
     state_gb = state_bytes / 1e9
     kept_gb = (moving.copy_gb + workload.checkpoint.keep * state_gb)[place]
     return {
-        "on_demand": np.where(held, 0, course.on_demand * price["on_demand"]),
+        "on_demand": np.where(reserved, 0, course.on_demand * price["on_demand"]),
         "spot": course.spot * price["spot"] * (mode == SPOT),
-        "reserved": np.where(held, course.on_demand * price["held"], 0),
+        "reserved": np.where(reserved, course.on_demand * paid, 0),
         "egress": 1e6 * (moving.egress + moving.back * state_gb)[place],
         "storage": 1e6 * kept_gb * moving.month[place] * course.hours / _MONTH_H,
     }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tradewind.model import Limits
 from tradewind.model.plan import Loser
+from tradewind.plan.goods import allowed_modes
 from tradewind.plan.search import priced
 from tradewind.units import Micros, format_hours, format_money
 
@@ -37,7 +38,7 @@ def losers(
     groups: dict[int, list[int]] = {}
     for (kind_of, _), group in found.of_group.items():
         groups.setdefault(kind_of, []).append(group)
-    has_price = priced(goods, limits.markets)
+    has_price = priced(goods, limits)
     order = np.argsort(goods.types, kind="stable")
     ends = np.searchsorted(goods.types[order], np.arange(1, len(goods.names)))
     rows_of = np.split(order, ends)
@@ -76,7 +77,7 @@ class _Ways:
         c = found.found
         self._cost = c.cost
         self._types = found.goods.types[c.good]
-        self.right = self._first(right.all, c.cost)
+        self.right = self._first(right.all, c.weighed)
         self.in_time = self._first(right.deadline, c.cost)
         # A little slower or less sure for less money is the same.
         slow: Column = np.round(np.log(np.maximum(c.hours, 1e-9)), 2).astype(np.float64)
@@ -107,6 +108,9 @@ def _weighed(
     if at is not None and price is not None:
         times = float(candidates.cost[at]) / max(price, 1)
         shown = _money(candidates.cost[at])
+        if times < 1:
+            had = float(candidates.had[at])
+            return "capacity", f"costs {shown}, but is only {had:.0%} likely to be had", at
         words = f"costs {times:.1f}×: {shown}" if times >= 1.05 else f"costs a little more: {shown}"
         return "money", words, at
     at = ways.in_time.get(number)
@@ -149,9 +153,7 @@ def _never(
         return "limits", "not in the places that you allow"
     if kind.each != int(kind.each):
         return "chip", "a slice of an accelerator, which is not planned with"
-    markets = ["on_demand", "spot", "held"]
-    if limits.markets is not None:
-        markets = [m for m in markets if ("reserved" if m == "held" else m) in limits.markets]
+    markets = allowed_modes(limits)
     if not has_price[allowed].any():
         return "price", _doubt(allowed.tolist(), found, catalog, markets)
     reasons = [
@@ -184,4 +186,5 @@ def _doubt(rows: list[int], found: Search, catalog: Catalog, groups: list[str]) 
                 return f"the price is stale: it is of {columns.as_of[row]}"
     if groups == ["held"]:
         return "you hold none of it"
-    return f"no price on {' or '.join(g.replace('_', '-') for g in groups if g != 'held')}"
+    named = [g.replace("_", "-") for g in groups if g in ("on_demand", "spot")]
+    return f"no price on {' or '.join(named)}" if named else "no price for a commitment"

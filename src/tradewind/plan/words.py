@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from typing import TYPE_CHECKING
 
 from tradewind.units import format_money
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 KINDS = {
     "money": "dearer",
     "time": "too slow or too unsure",
+    "capacity": "too unlikely to be had",
     "memory": "without the memory",
     "price": "without a price to trust",
     "limits": "outside your limits",
@@ -31,6 +33,24 @@ _LIMITS = {
     "max_nodes": "max_nodes",
     "max_accelerators": "max_accelerators",
 }
+
+
+OLD_DAYS = 30
+
+
+def old_prices(plans: Plans) -> str:
+    """Whose prices among the first answers are old, and what renews them; empty where none are."""
+    made = plans.made_at.date()
+    ages: dict[str, int] = {}
+    for plan in plans.plans:
+        if plan.price_as_of and not plan.own:
+            age = (made - date.fromisoformat(plan.price_as_of)).days
+            if age > OLD_DAYS:
+                ages[plan.provider] = max(age, ages.get(plan.provider, 0))
+    if not ages:
+        return ""
+    listed = ", ".join(f"{name} {ages[name]} days" for name in sorted(ages))
+    return f"prices are old: {listed}. `tradewind catalog refresh` renews them"
 
 
 def what_binds(plans: Plans) -> str:

@@ -22,6 +22,33 @@ _MOMENT_S = 60.0
 _CLOSE_S = 1800.0
 
 
+class Answer(Struct, frozen=True):
+    """What came of asking for machines, or of holding them: for plans to come."""
+
+    way: Way
+    there: bool
+    at_s: float
+    held_s: float = 0.0
+    """How long they had been held then; 0 where it is the answer to a launch. Where they are not
+    there any more, they were taken."""
+
+
+def answers(before: RunState, after: RunState) -> list[Answer]:
+    """What a run has learned of capacity between two of its states. A launch and machines that are
+    given back show that it was there, a refusal and an interruption that it was not."""
+    found = []
+    ways = {request.way.what: request.way for request in after.requests.values()}
+    for what, seen in after.sights.items():
+        old = before.sights.get(what, ())
+        if not seen or (old and seen[-1] == old[-1]) or what not in ways:
+            continue
+        last, held_s = seen[-1], 0.0
+        if len(seen) > 1 and seen[-2].up and last.up is not True:
+            held_s = max(last.at_s - seen[-2].at_s, 0.0)
+        found.append(Answer(ways[what], last.up is not False, last.at_s, held_s))
+    return found
+
+
 class Capacity(Struct, frozen=True):
     up: bool | None
     since_s: float

@@ -18,6 +18,7 @@ MOST_LOSERS = 2000
 
 KINDS = {
     "money": "costs more",
+    "capacity": "hardly to be had",
     "time": "too slow",
     "memory": "does not fit",
     "price": "no sound price",
@@ -31,7 +32,7 @@ COLUMNS = (
     "machines", "chips", "place", "markets", "own", "hours", "hoursLow", "hoursHigh", "cost",
     "costLow", "costHigh", "chance", "startup", "spot", "onDemand", "held", "interruptions",
     "checkpoint", "checkpointBytes", "costs", "prices", "asOf", "source", "band", "layout",
-    "software", "memory", "capacity", "speed",
+    "software", "memory", "capacity", "speed", "had", "hadBy", "network", "weighed",
 )  # fmt: skip
 
 
@@ -123,6 +124,10 @@ def _row(plan: Plan) -> list[Any]:
         "memory": plan.memory_gb,
         "capacity": plan.capacity_gb,
         "speed": plan.samples_per_s,
+        "had": plan.had,
+        "hadBy": clean(plan.had_by),
+        "network": clean(plan.network),
+        "weighed": plan.weighed,
     }
     return [_number(v) if isinstance(v, float) else v for v in (values[c] for c in COLUMNS)]
 

@@ -82,7 +82,8 @@ def _best(plans: Plans) -> str:
             f'<span class="under">{words.money(plan.cost_low)}–{words.money(plan.cost_high)}</span>'
             f'</td><td class="n">{span(plan.hours)}<span class="under">'
             f"{span(plan.hours_low)} – {span(plan.hours_high)}</span></td>"
-            f'<td class="n wide">{words.chance(plan.chance)}</td></tr>'
+            f'<td class="n wide">{words.chance(plan.chance)}</td>'
+            f'<td class="n wide">{words.chance(plan.had)}</td></tr>'
         )
     return (
         '<section aria-labelledby="h-best">\n<h2 id="h-best">The cheapest of each kind</h2>\n'
@@ -91,7 +92,8 @@ def _best(plans: Plans) -> str:
         '<table class="best"><thead><tr><th scope="col">Machines</th>'
         '<th scope="col" class="wide">Accelerators</th><th scope="col">Market</th>'
         '<th scope="col" class="n">Cost</th><th scope="col" class="n">Time</th>'
-        '<th scope="col" class="n wide">Chance</th></tr></thead>\n<tbody>\n'
+        '<th scope="col" class="n wide">Chance</th>'
+        '<th scope="col" class="n wide">To be had</th></tr></thead>\n<tbody>\n'
         + "\n".join(rows)
         + "\n</tbody></table>\n</section>"
     )

@@ -71,6 +71,8 @@ def source(plan: Plan) -> str:
 def markets(plan: Plan) -> str:
     if plan.own:
         return "your own"
+    if plan.commit:
+        return f"committed for {plan.commit}"
     return " with ".join(MARKETS.get(m, m.replace("_", "-")) for m in plan.markets)
 
 
@@ -103,14 +105,16 @@ def recommendation(plans: Plans) -> str:
         return f"Nothing among {plans.candidates:,} ways finishes this work {asked}."
     if best.own:
         doing = f"Use your own {machines(best)} ({chips(best)})"
-    elif best.markets == ("reserved",):
+    elif best.markets == ("reserved",) and not best.commit:
         doing = f"Use the {machines(best)} ({chips(best)}) that you hold at {place(best)}"
     else:
-        market = where(best) if best.markets[0] == "on_demand" else f"on {where(best)}"
+        market = f"on {where(best)}" if best.markets[0] == "spot" else where(best)
         doing = f"Rent {machines(best)} ({chips(best)}) {market}"
     text = f"{doing}: about {money(best.cost)} in {span(best.hours)}"
     if plans.deadline_hours is not None:
         text += f", {chance(best.chance)} likely to be done within {span(plans.deadline_hours)}"
+    if best.had < 0.995:
+        text += f"; {chance(best.had)} likely to be had when asked for"
     return text + "."
 
 
@@ -168,6 +172,10 @@ def _places(limits: Limits) -> list[tuple[str, str]]:
         found.append(("Machines", f"at most {limits.max_nodes}"))
     if limits.max_accelerators:
         found.append(("Accelerators", f"at most {limits.max_accelerators}"))
+    if limits.commit:
+        found.append(("Commitment", f"up to {limits.commit}"))
+    if limits.assume_capacity:
+        found.append(("Capacity", f"assumed {', '.join(limits.assume_capacity)}"))
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tradewind.model.offer import MARKETS
 from tradewind.model.workload import (
+    COMMITMENTS,
     ON_IDLE,
     OPTIMIZERS,
     PRECISIONS,
@@ -282,6 +283,22 @@ LIMITS = Section(
             kinds.counted("accelerators"),
             "most accelerators at once, of all machines together",
             "64",
+        ),
+        Field(
+            "commit",
+            kinds.one_of(COMMITMENTS),
+            "prices that ask for a new commitment of a year, or up to three, compete too",
+            "1y",
+            (),
+            "only what is paid by the hour",
+        ),
+        Field(
+            "assume_capacity",
+            kinds.list_of(kinds.TEXT),
+            "how likely machines are to be had: of all, a provider, a place or a type; globs",
+            "[90%, p5.48xlarge=50%]",
+            (),
+            "what was seen of late, else our priors",
         ),
     ),
 )

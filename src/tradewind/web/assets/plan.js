@@ -111,10 +111,10 @@
     return way.hours <= limits.deadline && chanceOf(way, limits.deadline) >= limits.confidence;
   }
 
-  /** The cheapest that keeps the limits; ways are sorted by cost. */
+  /** The cheapest that keeps the limits, with what refusals are worth counted in. */
   function cheapest() {
     if (!moved()) return given.best === null ? null : ways[given.best];
-    return ways.find(keeps) || null;
+    return ways.filter(keeps).reduce((a, b) => (a === null || b.weighed < a.weighed ? b : a), null);
   }
 
   // A slider goes from the least that anything needs to the most that the front does, by ratios;
@@ -411,6 +411,7 @@
       limits.deadline === null
         ? figure("Chance", share(likely), "that it fits")
         : figure("Chance", share(likely), `to be done within ${span(limits.deadline)}`),
+      figure("To be had", share(way.had), way.hadBy),
     );
     showCosts(way);
     showHours(way);
@@ -419,6 +420,7 @@
     const rows = [
       ["Price an hour", `${prices} a machine`],
       ["Price of", [way.asOf, way.source].filter(Boolean).join(", ")],
+      ["Network", way.network],
       ["Layout", way.layout],
       ["Software", way.software],
       ["Memory", way.memory ? `${Number(way.memory.toPrecision(3))} of ${way.capacity} GB an accelerator` : ""],
