@@ -9,7 +9,7 @@ sources they were fitted to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -125,7 +125,11 @@ for _stack in STACKS:
 
 
 class Constants:
-    """Values by name, and the tables that formulas look up by generation and stack."""
+    """Values by name, and the tables that formulas look up by generation and stack.
+
+    A value may also be a column (n, 1) of values to try at once: every formula then answers with n
+    rows of cases.
+    """
 
     def __init__(self, values: Mapping[str, float]) -> None:
         self.values = {name: values.get(name, prior.start) for name, prior in PRIORS.items()}
@@ -134,16 +138,20 @@ class Constants:
         return self.values[name]
 
     def by_stack(self, stacks: Words) -> Callable[[str], Column]:
-        import numpy as np
-
-        index = np.select([stacks == name for name in STACKS], range(len(STACKS)), default=0)
+        index = _index(stacks, STACKS, STACKS[0])
 
         def column(name: str) -> Column:
-            table = np.array([self.values[f"{name}.{stack}"] for stack in STACKS])
-            found: Column = table[index]
-            return found
+            return self._table([f"{name}.{stack}" for stack in STACKS])[..., index]
 
         return column
+
+    def _table(self, names: Sequence[str]) -> Column:
+        """Their values, along the last axis."""
+        import numpy as np
+
+        values = np.broadcast_arrays(*(np.atleast_1d(self.values[name]) for name in names))
+        found: Column = np.concatenate(values, axis=-1)
+        return found
 
     def matrix_efficiency(self, cases: Cases) -> Column:
         import numpy as np
@@ -160,18 +168,25 @@ class Constants:
         return self._by_generation(cases, "flash", "flash")
 
     def _by_generation(self, cases: Cases, name: str, otherwise: str) -> Column:
-        import numpy as np
-
-        table = np.array(
-            [self.values.get(f"{name}.{g}", self.values[f"{otherwise}.{g}"]) for g in GENERATIONS]
-        )
-        index = np.select(
-            [cases.generation == g for g in GENERATIONS],
-            range(len(GENERATIONS)),
-            default=GENERATIONS.index("ampere"),
-        )
-        found: Column = table[index]
+        own = [f"{name}.{g}" for g in GENERATIONS]
+        kin = [f"{otherwise}.{g}" for g in GENERATIONS]
+        table = self._table([o if o in self.values else k for o, k in zip(own, kin, strict=True)])
+        found: Column = table[..., _index(cases.generation, GENERATIONS, "ampere")]
         return found
+
+
+def _index(words: Words, known: Sequence[str], otherwise: str) -> Any:
+    """Of each word its place among the known ones."""
+    import numpy as np
+
+    # Columns of one value for all cases are looked up once.
+    single = words[:1] if words.strides == (0,) else words
+    places = {name: known.index(name) if name in known else known.index(otherwise)
+              for name in set(single.tolist())}
+    found = np.zeros(len(single), dtype=np.intp)
+    for name, place in places.items():
+        found[single == name] = place
+    return np.broadcast_to(found, words.shape)
 
 
 @cache
