@@ -36,6 +36,10 @@ PRIORS: dict[str, Prior] = {
     "narrow_inner": Prior(100, 0.6, "", "the same for the inner width of a shard"),
     "few_tokens": Prior(120, 0.6, "tokens", "the same for the tokens in a micro-batch"),
     "short_attention": Prior(1500, 1.0, "tokens", "sequence at which fused attention halves"),
+    "older_attention": Prior(0.7, 0.4, "", "PyTorch's fused attention on Hopper and later"),
+    "thin_heads": Prior(0.3, 0.6, "", "fused attention slower for heads of half of 128 values"),
+    "progress": Prior(0.03, 0.5, "/year", "how fast software gets faster"),
+    "power": Prior(0.7, 0.4, "power", "matrix rate by the watts of a chip for its peak"),
     "unfused_efficiency": Prior(0.5, 0.4, "of peak", "attention as separate matrix products"),
     "unfused_bytes": Prior(6, 0.5, "passes", "how often unfused attention moves its scores"),
     "hybrid_layer": Prior(1.3, 0.3, "", "a recurrence's layer against its weights' work"),
@@ -103,7 +107,7 @@ _EFFICIENCY = {
 for _generation, _start in _EFFICIENCY.items():
     PRIORS[f"efficiency16.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 16 bits")
 for _generation, _start in _EFFICIENCY.items():
-    PRIORS[f"flash.{_generation}"] = Prior(0.55 * _start, 0.3, "of peak", "fused attention, long")
+    PRIORS[f"flash.{_generation}"] = Prior(0.45 if _start > 0.5 else 0.3, 0.2, "of peak", "fused attention, long")
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
     PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
 for _stack in STACKS:

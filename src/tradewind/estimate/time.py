@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _BANDWIDTH_USED = 0.8  # of the memory's peak, by kernels that only move bytes
 _BYTES = 2  # of a value in 16 bits
+_PLAIN_KERNELS = ("fsdp-eager", "fsdp-compile", "nanotron")
 _UNPACKING = 0.5  # of the memory's peak, by kernels that dequantise
 
 
@@ -84,8 +85,10 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     # Collectives take their share of the chip even where they hide, and the slowest is waited for.
     straggling = 1 + np.where(c.devices > 1, k["crowding"], 0)
     straggling = straggling + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
-    alone = turns * (micro + hop) + data + optimizer + k["fixed"]
-    total = alone * straggling
+    # Only the last stage has the vocabulary: micro-batches wait for it, and a bubble does not.
+    bubble = (c.pp - 1) / c.vp * np.maximum(micro - vocabulary, 0)
+    alone = c.accumulation * micro + bubble + turns * hop + data + optimizer + k["fixed"]
+    total = alone * straggling * np.exp(-k["progress"] * step.years)
 
     layers = c.accumulation * stage
     times = layers * hybrid
@@ -103,7 +106,7 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
         context=times * 3 * context,
         expert=times * 2 * expert,
         gather=c.accumulation * (micro - compute),
-        pipeline=turns * hop + (c.pp - 1) / c.vp * micro,
+        pipeline=turns * hop + bubble,
         data=data,
         optimizer=optimizer,
         contention=total - alone,
@@ -129,6 +132,9 @@ class _Step:
         self.narrow = k["narrow_width"] * np.sqrt(self.relative) / c.d_model
         self.few = k["few_tokens"] * self.relative / self.tokens
         self.moved = c.bandwidth * _BANDWIDTH_USED
+        # More watts for the same peak hold a higher clock.
+        self.years = np.clip(c.year, 2022, 2027) - 2025
+        self.fed = c.power ** k["power"]
         # Megatron before 2022 did not shard what lies outside the tensor-parallel region.
         self.outside = c.d_model / np.where(c.stack == "megatron-preFA", 1, c.tp)
         self.inside = c.link * k["link_used"]
@@ -149,7 +155,7 @@ class _Step:
         c, k = self.c, self.k
         inner = np.where(self.moe, c.d_ff_expert, c.d_ff) / c.tp
         thin = k["narrow_inner"] * np.sqrt(self.relative) / np.maximum(inner, 1)
-        efficiency = k.matrix_efficiency(c) * self.by_stack("matrix")
+        efficiency = k.matrix_efficiency(c) * self.by_stack("matrix") * self.fed
         # A stack's advantage is learned on some chips; on others it must not pass the peak.
         rate = c.peak * np.minimum(efficiency / (1 + self.narrow + thin + self.few), 1)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
@@ -170,6 +176,10 @@ class _Step:
         seen = seen - c.windowed * np.maximum(seen - c.window, 0)
         flops = 4 * self.tokens * seen * c.n_heads * c.head_dim / c.tp
         flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
+        # PyTorch brought kernels of the generation before to Hopper and what came after it.
+        older = np.isin(c.stack, _PLAIN_KERNELS) & np.isin(c.generation, ("hopper", "blackwell"))
+        flash = flash * np.where(older, k["older_attention"], 1) * self.fed
+        flash = flash * (1 + k["thin_heads"]) / (1 + k["thin_heads"] * 128 / c.head_dim)
         work = flops / (c.peak16 * np.where(fused, flash, k["unfused_efficiency"]))
         scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
         work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
@@ -189,7 +199,7 @@ class _Step:
         import numpy as np
 
         c, k = self.c, self.k
-        efficiency = k.matrix_efficiency16(c) * self.by_stack("matrix")
+        efficiency = k.matrix_efficiency16(c) * self.by_stack("matrix") * self.fed
         rate = c.peak16 * np.minimum(efficiency / (1 + self.narrow + self.few), 1)
         work = (4 + 2 * self.trained) * self.tokens * c.d_model * c.vocab / c.tp / rate
         return work + self.tokens * c.vocab / c.tp * k["loss_bytes"] / self.moved
