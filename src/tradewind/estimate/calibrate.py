@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tradewind.estimate.calibrate_memory import fit_memory as fit_memory
-from tradewind.estimate.constants import MEMORY_PRIORS, PRIORS, Constants
+from tradewind.estimate.cases import GENERATIONS
+from tradewind.estimate.constants import MEMORY_PRIORS, PRIORS, Constants, stacks_of
 from tradewind.estimate.measurements import Measurements
 from tradewind.estimate.time import step_time
 
@@ -44,7 +45,7 @@ def fit(
     measured: Measurements, *, start: Mapping[str, float] | None = None, evaluations: int = 40
 ) -> Constants:
     """All constants of time, held to their priors."""
-    names = [name for name in PRIORS if name not in MEMORY_PRIORS and _speaks_of(name, measured)]
+    names = [name for name in PRIORS if name not in MEMORY_PRIORS and _own_rows(name, measured).any()]
     middle = {name: PRIORS[name].start for name in names}
     return _solve(measured, names, middle, start or middle, HOLD, evaluations)
 
@@ -89,8 +90,7 @@ def _solve(
 
     # A constant of one stack or generation moves only its own rows: those of one name are tried
     # together, which makes the slopes three times as fast to find.
-    owner = {name: name.partition(".")[2] for name in names}
-    rows = {o: _own_rows(o, measured) for o in set(owner.values())}
+    rows = [_own_rows(name, measured) for name in names]
     families: dict[str, list[int]] = {}
     for column, name in enumerate(names):
         families.setdefault(name.partition(".")[0], []).append(column)
@@ -103,7 +103,7 @@ def _solve(
         changes = (residuals(measured, constants(points.T)) - here) / _STEP
         for change, columns in zip(changes, families.values(), strict=True):
             for column in columns:
-                found[:, column] = change * rows[owner[names[column]]]
+                found[:, column] = change * rows[column]
         return found
 
     point = np.log([start[name] for name in names])
@@ -130,17 +130,14 @@ def _solve(
     return constants(point)
 
 
-def _own_rows(owner: str, measured: Measurements) -> Vector:
-    """1 for the rows of a stack or generation, or for all where a constant is everyone's."""
-    cases = measured.cases
-    found: Vector = ((cases.stack == owner) | (cases.generation == owner) | (not owner)).astype(
-        float
-    )
-    return found
+def _own_rows(name: str, measured: Measurements) -> Vector:
+    """1 for the rows that a constant can move: those of its stacks, or of its generation."""
+    import numpy as np
 
-
-def _speaks_of(name: str, measured: Measurements) -> bool:
-    return bool(_own_rows(name.partition(".")[2], measured).any())
+    cases, owner = measured.cases, name.partition(".")[2]
+    if owner in GENERATIONS:
+        return (cases.generation == owner).astype(float)
+    return np.isin(cases.stack, stacks_of(name)).astype(float)
 
 
 def _weights(sources: Sequence[str]) -> Vector:

@@ -110,22 +110,44 @@ for _generation, _start in _EFFICIENCY.items():
     PRIORS[f"flash.{_generation}"] = Prior(0.45 if _start > 0.5 else 0.3, 0.2, "of peak", "fused attention, long")
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
     PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
-for _stack in STACKS:
-    _xla = _stack.startswith("xla")
-    PRIORS |= {
-        f"matrix.{_stack}": Prior(
-            1.3 if _stack == "megatron" else 1.0, 0.12, "", "matrix rate against other stacks"
-        ),
-        f"elementwise.{_stack}": Prior(1.0, 0.4, "", "elementwise passes against others"),
-        f"launch.{_stack}": Prior(2e-5 if _xla else 3e-4, 0.6, "s", "launching one pass's kernels"),
-        f"tensor.{_stack}": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
-        f"tensor_launch.{_stack}": Prior(1.0, 0.8, "", "more launching with tensor parallelism"),
-        f"data.{_stack}": Prior(0.4, 0.6, "", "share of gradient traffic that is not hidden"),
-        f"data_latency.{_stack}": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
-        f"overlap.{_stack}": Prior(
-            1.5 if _xla else 3.0, 0.4, "power", "how well weight gathering hides"
-        ),
-    }
+# What stacks differ in, and which of them share a value: each has its own, or is of a group.
+_EACH = {stack: stack for stack in STACKS}
+_KERNELS = {stack: "xla" if stack.startswith("xla") else "torch" for stack in STACKS}
+SHARED: dict[str, Mapping[str, str]] = {
+    "matrix": _EACH,
+    "launch": _EACH,
+    "tensor": _EACH,
+    "tensor_launch": _EACH,
+    "data": _EACH,
+    "data_latency": _EACH,
+    "overlap": _EACH,
+}
+
+
+def _by_stack(name: str, group: str) -> Prior:
+    xla = group.startswith("xla")
+    matrix = 1.3 if group == "megatron" else 1.0
+    return {
+        "matrix": Prior(matrix, 0.12, "", "matrix rate against other stacks"),
+        "launch": Prior(2e-5 if xla else 3e-4, 0.6, "s", "launching one pass's kernels"),
+        "tensor": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
+        "tensor_launch": Prior(1.0, 0.8, "", "more launching with tensor parallelism"),
+        "data": Prior(0.4, 0.6, "", "share of gradient traffic that is not hidden"),
+        "data_latency": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
+        "overlap": Prior(1.5 if xla else 3.0, 0.4, "power", "how well weight gathering hides"),
+    }[name]
+
+
+for _name, _groups in SHARED.items():
+    for _group in dict.fromkeys(_groups.values()):
+        PRIORS[f"{_name}.{_group}"] = _by_stack(_name, _group)
+
+
+def stacks_of(name: str) -> Sequence[str]:
+    """The stacks that a constant is about; all where it is not about any."""
+    kind, _, group = name.partition(".")
+    groups = SHARED.get(kind, {})
+    return [stack for stack in STACKS if groups.get(stack, group) == group]
 
 
 class Constants:
@@ -145,7 +167,7 @@ class Constants:
         index = _index(stacks, STACKS, STACKS[0])
 
         def column(name: str) -> Column:
-            return self._table([f"{name}.{stack}" for stack in STACKS])[..., index]
+            return self._table([f"{name}.{SHARED[name][stack]}" for stack in STACKS])[..., index]
 
         return column
 

@@ -192,7 +192,7 @@ class _Step:
         active = np.where(self.moe, c.d_ff_expert * c.experts_per_token + c.d_ff_shared, c.d_ff)
         active = (active * np.where(c.gated > 0, 1.5, 1) + 2 * c.n_heads * c.head_dim) / c.tp
         values = k["bytes_outside"] * self.outside + k["bytes_inside"] * active
-        return self.by_stack("elementwise") * self.tokens * c.value_bytes * values / self.moved
+        return self.tokens * c.value_bytes * values / self.moved
 
     def vocabulary(self) -> Column:
         """The output layer and the loss, both ways."""
