@@ -102,10 +102,15 @@ PRIORS |= MEMORY_PRIORS
 _EFFICIENCY = {
     "pascal": 0.7, "volta": 0.6, "turing": 0.55, "ampere": 0.8, "ada": 0.7, "hopper": 0.72,
     "blackwell": 0.55, "cdna": 0.45, "rdna": 0.4, "gaudi": 0.55, "neuron": 0.5,
-    **{f"tpu-{v}": 0.8 for v in ("v2", "v3", "v4", "v5e", "v5p")}, "tpu-v6e": 0.65, "tpu-v7x": 0.65,
+    # TPUs come the nearer to their peak, the more bytes of memory they have for it.
+    "tpu-v2": 0.8, "tpu-v3": 0.8, "tpu-v4": 0.9, "tpu-v5e": 0.9, "tpu-v5p": 0.95, "tpu-v6e": 0.65,
+    "tpu-v7x": 0.82,
 }  # fmt: skip
 for _generation, _start in _EFFICIENCY.items():
-    PRIORS[f"efficiency16.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 16 bits")
+    _spread = 0.1 if _generation.startswith("tpu") else 0.25
+    PRIORS[f"efficiency16.{_generation}"] = Prior(
+        _start, _spread, "of peak", "matrix work, 16 bits"
+    )
 for _generation, _start in _EFFICIENCY.items():
     PRIORS[f"flash.{_generation}"] = Prior(0.45 if _start > 0.5 else 0.3, 0.2, "of peak", "fused attention, long")
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
@@ -113,14 +118,16 @@ for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna"
 # What stacks differ in, and which of them share a value: each has its own, or is of a group.
 _EACH = {stack: stack for stack in STACKS}
 _KERNELS = {stack: "xla" if stack.startswith("xla") else "torch" for stack in STACKS}
+_ALL = dict.fromkeys(STACKS, "any")
+_NANOTRON = {stack: stack if stack == "nanotron" else "other" for stack in STACKS}
 SHARED: dict[str, Mapping[str, str]] = {
     "matrix": _EACH,
     "launch": _EACH,
     "tensor": _EACH,
-    "tensor_launch": _EACH,
-    "data": _EACH,
-    "data_latency": _EACH,
-    "overlap": _EACH,
+    "tensor_launch": _ALL,
+    "data": _ALL,
+    "data_latency": _NANOTRON,
+    "overlap": _KERNELS,
 }
 
 
@@ -128,11 +135,11 @@ def _by_stack(name: str, group: str) -> Prior:
     xla = group.startswith("xla")
     matrix = 1.3 if group == "megatron" else 1.0
     return {
-        "matrix": Prior(matrix, 0.12, "", "matrix rate against other stacks"),
+        "matrix": Prior(matrix, 0.15, "", "matrix rate against other stacks"),
         "launch": Prior(2e-5 if xla else 3e-4, 0.6, "s", "launching one pass's kernels"),
         "tensor": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
         "tensor_launch": Prior(1.0, 0.8, "", "more launching with tensor parallelism"),
-        "data": Prior(0.4, 0.6, "", "share of gradient traffic that is not hidden"),
+        "data": Prior(0.5, 0.6, "power", "how well gradient traffic hides"),
         "data_latency": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
         "overlap": Prior(1.5 if xla else 3.0, 0.4, "power", "how well weight gathering hides"),
     }[name]

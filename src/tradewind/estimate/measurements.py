@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind import csvfile
 from tradewind.csvfile import number
 from tradewind.errors import BadFile, InvalidValue, NotFound
-from tradewind.estimate import hardware
+from tradewind.estimate import hardware, interconnect
 from tradewind.estimate.cases import STACKS, Cases
 from tradewind.model import Accelerator
 
@@ -127,7 +127,9 @@ def case_of(
     text = row.get("interconnect", "")
     if not case["generation"].startswith("tpu"):
         case["domain"] = 72 if "nvl72" in text else node
-    case["network"] = _network(text, node, case["generation"]) * 1e9 / 8
+    usual = network_gbps(case["generation"])
+    case["network"] = interconnect.network_gbps(text, node, usual) * 1e9 / 8
+    case["link"] = interconnect.link(text, case["generation"], case["link"])
     for name in ("tp", "pp", "vp", "cp", "ep", "micro_batch"):
         case[name] = number(row, name) or 1
     replicas = (number(row, "n_gpus") or 1) / (case["tp"] * case["pp"] * case["cp"])
@@ -180,22 +182,6 @@ def _recompute(text: str) -> int:
     if text == "full":
         return 2
     return 1 if text and text not in ("none", "unknown") else 0
-
-
-def _network(text: str, node: float, generation: str) -> float:
-    """Gbit/s for each device."""
-    for pattern, share in (
-        (r"(\d+)x(\d+)\s*Gb/s/node", node),
-        (r"(\d+)\s*Gb/s/node", node),
-        (r"(\d+)\s*Gb/s/gpu", 1),
-    ):
-        found = re.search(pattern, text)
-        if found:
-            product = 1.0
-            for part in found.groups():
-                product *= float(part)
-            return product / share
-    return network_gbps(generation)
 
 
 def network_gbps(generation: str) -> float:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _BANDWIDTH_USED = 0.8  # of the memory's peak, by kernels that only move bytes
 _BYTES = 2  # of a value in 16 bits
 _PLAIN_KERNELS = ("fsdp-eager", "fsdp-compile", "nanotron")
+_LINE_RATE = 0.9  # of a network, by the best collectives
+_MISALIGNED = 0.78  # of the rate, where a shard is not whole tiles of 64: 94 of 120 TFLOP/s
 _UNPACKING = 0.5  # of the memory's peak, by kernels that dequantise
 
 
@@ -81,7 +83,7 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     micro = _soft_max(compute, step.gather(), step.by_stack("overlap"))
     hop = step.hop()
     turns = c.accumulation + (c.pp - 1) / c.vp
-    data, optimizer = step.data(), step.optimizer()
+    data, optimizer = step.data(2 / 3 * compute), step.optimizer()
     # Collectives take their share of the chip even where they hide, and the slowest is waited for.
     straggling = 1 + np.where(c.devices > 1, k["crowding"], 0)
     straggling = straggling + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
@@ -138,7 +140,8 @@ class _Step:
         # Megatron before 2022 did not shard what lies outside the tensor-parallel region.
         self.outside = c.d_model / np.where(c.stack == "megatron-preFA", 1, c.tp)
         self.inside = c.link * k["link_used"]
-        self.across = c.network * k["network_used"]
+        # A fit may not talk a network past its line rate.
+        self.across = c.network * np.minimum(k["network_used"], _LINE_RATE)
 
     def over(self, group: Column) -> Column:
         """The rate between so many neighbours: the link where it joins them, else the network."""
@@ -158,6 +161,7 @@ class _Step:
         efficiency = k.matrix_efficiency(c) * self.by_stack("matrix") * self.fed
         # A stack's advantage is learned on some chips; on others it must not pass the peak.
         rate = c.peak * np.minimum(efficiency / (1 + self.narrow + thin + self.few), 1)
+        rate = rate * np.where((c.d_model % 64 > 0) | (inner % 64 > 0), _MISALIGNED, 1)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
         # An expert sees its share of the tokens of all devices that share it.
         each = self.tokens * c.ep * c.experts_per_token / np.maximum(c.experts, 1)
@@ -179,8 +183,11 @@ class _Step:
         # PyTorch brought kernels of the generation before to Hopper and what came after it.
         older = np.isin(c.stack, _PLAIN_KERNELS) & np.isin(c.generation, ("hopper", "blackwell"))
         flash = flash * np.where(older, k["older_attention"], 1) * self.fed
+        # Kernels work on heads of whole tiles, and best on those of 128.
+        tiles = np.where(fused, 32, 64)
+        filled = c.head_dim / (np.ceil(c.head_dim / tiles) * tiles)
         flash = flash * (1 + k["thin_heads"]) / (1 + k["thin_heads"] * 128 / c.head_dim)
-        work = flops / (c.peak16 * np.where(fused, flash, k["unfused_efficiency"]))
+        work = flops / (c.peak16 * filled * np.where(fused, flash, k["unfused_efficiency"]))
         scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
         work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
         return work * c.attending
@@ -298,22 +305,26 @@ class _Step:
         found: Column = np.where(c.pp > 1, once, 0)
         return found
 
-    def data(self) -> Column:
+    def data(self, behind: Column) -> Column:
+        """What reducing gradients adds to the backward pass that it hides behind, the last one."""
         import numpy as np
 
         c = self.c
-        gradients = self.held * self.trained * 8
+        before = c.stack == "megatron-preFA"  # reduced only when all gradients are there
+        # Sharded optimizers scatter 16-bit gradients and gather weights; others reduce 32-bit ones.
+        each = np.where(before | (c.zero > 0), 4, 8)
+        gradients = self.held * self.trained * each
         reduced = gradients * (c.dp - 1) / c.dp / self.replica_rate()
         # Sharded inside groups, the groups still reduce what each device has of the gradients.
         groups = c.dp / c.shard
         between = gradients / c.shard * (groups - 1) / groups / self.across
+        reduced = np.where(c.zero == 3, between, reduced)
         far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
         late = self.by_stack("data_latency") * c.layers / c.pp * far
-        found: Column = np.where(
-            (c.dp > 1) & (c.zero < 3), reduced * self.by_stack("data") + late, 0
-        )
-        beside = np.where((c.zero == 3) & (groups > 1), between * self.by_stack("data"), 0)
-        return found + beside
+        hiding = 1 + np.where(before, 0, self.by_stack("data"))
+        exposed = _soft_max(behind, reduced, hiding) - behind
+        found: Column = np.where(c.dp > 1, exposed + np.where(c.zero < 3, late, 0), 0)
+        return found
 
     def optimizer(self) -> Column:
         import numpy as np
