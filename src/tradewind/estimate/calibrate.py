@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float64]
 
 SOURCE_POWER = 0.5  # rows of a source of n count n**-0.5 each
-HOLD = 0.12  # residuals that a spread from the prior is worth
-SHARPEN_HOLD = 0.05  # and of the published fit, against a user's own points
+HOLD = 0.05  # residuals that a spread from the prior is worth
+SHARPEN_HOLD = 0.02  # and of the published fit, against a user's own points
 _FAR = 8  # spreads from the prior: what a solver tries beyond is no number
 _STEP = 1e-6  # of a logarithm, for slopes
 _SETTLED = 1e-4  # of the cost: an improvement that is none
@@ -45,7 +45,11 @@ def fit(
     measured: Measurements, *, start: Mapping[str, float] | None = None, evaluations: int = 40
 ) -> Constants:
     """All constants of time, held to their priors."""
-    names = [name for name in PRIORS if name not in MEMORY_PRIORS and _own_rows(name, measured).any()]
+    names = [
+        name
+        for name, prior in PRIORS.items()
+        if name not in MEMORY_PRIORS and prior.spread and _own_rows(name, measured).any()
+    ]
     middle = {name: PRIORS[name].start for name in names}
     return _solve(measured, names, middle, start or middle, HOLD, evaluations)
 

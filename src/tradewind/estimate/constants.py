@@ -2,7 +2,8 @@
 
 A constant is positive and fitted in its logarithm. `spread` is the standard deviation of our prior
 belief in it, in the logarithm: an accelerator or stack with few measurements stays near where it
-starts, which is what its kin show. The fitted values lie in `data/calibration.json`, with the
+starts, which is what its kin show. One whose spread is 0 is what it is: fitting it was worth nothing
+to rows that were left out. The fitted values lie in `data/calibration.json`, with the
 sources they were fitted to.
 """
 
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.estimate.cases import GENERATIONS, STACKS, Cases
 
 if TYPE_CHECKING:
-    from tradewind.estimate.cases import Column, Words
+    from tradewind.estimate.cases import Column, Flags, Words
 
 FILE = Path(__file__).parent / "data" / "calibration.json"
 
@@ -40,33 +41,33 @@ PRIORS: dict[str, Prior] = {
     "thin_heads": Prior(0.3, 0.6, "", "fused attention slower for heads of half of 128 values"),
     "progress": Prior(0.03, 0.5, "/year", "how fast software gets faster"),
     "power": Prior(0.7, 0.4, "power", "matrix rate by the watts of a chip for its peak"),
-    "unfused_efficiency": Prior(0.5, 0.4, "of peak", "attention as separate matrix products"),
+    "unfused_efficiency": Prior(0.5, 0, "of peak", "attention as separate matrix products"),
     "unfused_bytes": Prior(6, 0.5, "passes", "how often unfused attention moves its scores"),
-    "hybrid_layer": Prior(1.3, 0.3, "", "a recurrence's layer against its weights' work"),
-    "bytes_outside": Prior(10, 0.5, "passes", "over d_model values by norms and residuals"),
+    "hybrid_layer": Prior(1.3, 0, "", "a recurrence's layer against its weights' work"),
+    "bytes_outside": Prior(10, 0, "passes", "over d_model values by norms and residuals"),
     "bytes_inside": Prior(4, 0.5, "passes", "over inner values by activations and rotations"),
-    "backward_elementwise": Prior(1.6, 0.3, "× forward", "elementwise work going back"),
-    "loss_bytes": Prior(8, 0.5, "bytes", "moved for each logit by the loss, both ways"),
+    "backward_elementwise": Prior(1.6, 0, "× forward", "elementwise work going back"),
+    "loss_bytes": Prior(8, 0, "bytes", "moved for each logit by the loss, both ways"),
     "expert_matrix": Prior(0.6, 0.4, "", "matrix rate of experts against dense layers"),
     "few_expert_tokens": Prior(200, 0.8, "tokens", "of an expert at which its rate halves"),
     "routing_passes": Prior(6, 0.6, "passes", "over the tokens sent to experts, a direction"),
     "expert_launch": Prior(1.5e-3, 0.8, "s", "launching one pass over a layer's experts, 2026"),
     "expert_progress": Prior(0.3, 0.5, "/year", "how fast software for experts gets faster"),
     "expert_exposed": Prior(0.3, 0.6, "", "share of expert traffic that is not hidden"),
-    "tensor_link_used": Prior(0.7, 0.3, "", "share of the link that tensor traffic reaches"),
-    "link_used": Prior(0.75, 0.3, "", "share of the link that other traffic reaches"),
+    "tensor_link_used": Prior(0.7, 0, "", "share of the link that tensor traffic reaches"),
+    "link_used": Prior(0.75, 0, "", "share of the link that other traffic reaches"),
     "network_used": Prior(0.75, 0.3, "", "share of the network that traffic reaches"),
     "context_exposed": Prior(0.3, 0.7, "", "share of context-parallel traffic not hidden"),
-    "hop_exposed": Prior(0.7, 0.6, "", "share of pipeline transfers not hidden"),
-    "hop_latency": Prior(3e-5, 0.8, "s", "a pipeline transfer of nothing"),
-    "last_stage": Prior(1.0, 0.2, "", "of the vocabulary's time that holds the pipeline up"),
-    "optimizer_bytes": Prior(22, 0.5, "bytes", "moved for each parameter by the optimizer"),
-    "launch_overlap": Prior(3, 0.4, "power", "how well launching hides behind the work"),
+    "hop_exposed": Prior(0.7, 0, "", "share of pipeline transfers not hidden"),
+    "hop_latency": Prior(3e-5, 0, "s", "a pipeline transfer of nothing"),
+    "last_stage": Prior(1.0, 0, "", "of the vocabulary's time that holds the pipeline up"),
+    "optimizer_bytes": Prior(22, 0, "bytes", "moved for each parameter by the optimizer"),
+    "launch_overlap": Prior(3, 0, "power", "how well launching hides behind the work"),
     "fixed": Prior(5e-3, 1.0, "s", "a step of nothing"),
     "again": Prior(0.85, 0.15, "× forward", "a forward pass that is computed again"),
     "crowding": Prior(0.08, 0.5, "", "slower for sharing the chip with collectives"),
     "straggling": Prior(0.01, 0.8, "", "slower with every doubling of the nodes"),
-    "block_scales": Prior(1.0, 0.2, "", "mxfp8 against fp8"),
+    "block_scales": Prior(1.0, 0, "", "mxfp8 against fp8"),
 }
 
 MEMORY_PRIORS: dict[str, Prior] = {
@@ -112,18 +113,25 @@ for _generation, _start in _EFFICIENCY.items():
         _start, _spread, "of peak", "matrix work, 16 bits"
     )
 for _generation, _start in _EFFICIENCY.items():
-    PRIORS[f"flash.{_generation}"] = Prior(0.45 if _start > 0.5 else 0.3, 0.2, "of peak", "fused attention, long")
+    PRIORS[f"flash.{_generation}"] = Prior(
+        0.45 if _start > 0.5 else 0.3,
+        0.0 if _generation.startswith("tpu") else 0.2,
+        "of peak",
+        "fused attention, long",
+    )
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
     PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
 # What stacks differ in, and which of them share a value: each has its own, or is of a group.
 _EACH = {stack: stack for stack in STACKS}
 _KERNELS = {stack: "xla" if stack.startswith("xla") else "torch" for stack in STACKS}
+_KERNEL_LAUNCHES = {stack: "xla" if stack.startswith("xla") else stack for stack in STACKS}
+_MEGATRON = {stack: stack if stack == "megatron" else "other" for stack in STACKS}
 _ALL = dict.fromkeys(STACKS, "any")
 _NANOTRON = {stack: stack if stack == "nanotron" else "other" for stack in STACKS}
 SHARED: dict[str, Mapping[str, str]] = {
     "matrix": _EACH,
-    "launch": _EACH,
-    "tensor": _EACH,
+    "launch": _KERNEL_LAUNCHES,
+    "tensor": _MEGATRON,
     "tensor_launch": _ALL,
     "data": _ALL,
     "data_latency": _NANOTRON,
@@ -212,14 +220,23 @@ def _index(words: Words, known: Sequence[str], otherwise: str) -> Any:
     """Of each word its place among the known ones."""
     import numpy as np
 
-    # Columns of one value for all cases are looked up once.
-    single = words[:1] if words.strides == (0,) else words
-    places = {name: known.index(name) if name in known else known.index(otherwise)
-              for name in set(single.tolist())}
-    found = np.zeros(len(single), dtype=np.intp)
-    for name, place in places.items():
-        found[single == name] = place
+    single = _once(words)
+    found = np.full(len(single), known.index(otherwise), dtype=np.intp)
+    for name in set(single.tolist()) & set(known):
+        found[single == name] = known.index(name)
     return np.broadcast_to(found, words.shape)
+
+
+def among(words: Words, names: Sequence[str]) -> Flags:
+    """Which of the words are among the names."""
+    import numpy as np
+
+    return np.broadcast_to(np.isin(_once(words), names), words.shape)
+
+
+def _once(words: Words) -> Words:
+    """A column that has one value for all cases is looked at once."""
+    return words[:1] if words.strides == (0,) else words
 
 
 @cache

@@ -21,6 +21,7 @@ _RATE = re.compile(
     r"\s*(?P<whom>(?:/|per )\s*(?:node|machine|host|vm|gpu|device|accelerator|chip))?",
     re.IGNORECASE,
 )
+_FABRICS = ("nvl72", "roce", "efa", "omni-path", "tcp", "slingshot", "ethernet", "dcn", "ib")
 _EACH = re.compile("gpu|device|accelerator|chip")
 _PLAIN_ETHERNET_GBPS = 100  # of a machine, where no more is said
 # One direction of sixteen lanes, by what accelerators of that time came with, bytes/s.
@@ -45,6 +46,12 @@ def network_gbps(text: str, per_node: float, usual: float) -> float:
     if any(re.search(r"ethernet|\btcp\b", part) for part in parts):
         return min(_PLAIN_ETHERNET_GBPS / per_node, usual)
     return usual
+
+
+def fabric(text: str) -> str:
+    """What kind of network it is, in one word."""
+    plain = text.lower()
+    return next((word for word in _FABRICS if word in plain), "unstated")
 
 
 def link(text: str, generation: str, usual: float) -> float:

@@ -50,6 +50,7 @@ class Measurements:
     tokens_per_s: Column  # for each device
     sources: list[str]
     models: list[str]
+    networks: list[str]  # between machines, as described: "roce 200"
     unsupported: Counter[str]
     rows: int  # of pretraining that are fit to be used
 
@@ -59,6 +60,7 @@ class Measurements:
             self.tokens_per_s[mask],
             list(compress(self.sources, mask)),
             list(compress(self.models, mask)),
+            list(compress(self.networks, mask)),
             self.unsupported,
             self.rows,
         )
@@ -82,6 +84,7 @@ def read(
     outcomes: list[float] = []
     sources: list[str] = []
     models: list[str] = []
+    networks: list[str] = []
     unsupported: Counter[str] = Counter()
     total = 0
     for row in rows:
@@ -103,10 +106,12 @@ def read(
         outcomes.append(outcome)
         sources.append(row.get("source", ""))
         models.append(row.get("model", ""))
+        fabric = interconnect.fabric(row.get("interconnect", ""))
+        networks.append(f"{fabric} {case['network'] * 8 / 1e9:g}")
     if not found:
         raise none_usable(unsupported)
     cases = Cases.of({name: [case[name] for case in found] for name in found[0]})
-    return Measurements(cases, np.array(outcomes), sources, models, unsupported, total)
+    return Measurements(cases, np.array(outcomes), sources, models, networks, unsupported, total)
 
 
 def none_usable(unsupported: Counter[str]) -> BadFile:

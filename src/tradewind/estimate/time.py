@@ -1,6 +1,6 @@
 """How long a training step takes, by term. Pure, and vectorised over cases.
 
-    step = ((accumulation + (pp − 1)/vp) · micro + data-parallel + optimizer + fixed) · straggling
+    step = (accumulation · micro + bubble + data-parallel + optimizer + fixed) · straggling · age
     micro = ‖ layers/pp · layer + vocabulary, weight gathering ‖ + pipeline transfer
     layer = ‖ matrix + attention + elementwise + tensor/context/expert traffic, kernel launches ‖
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tradewind.estimate.cases import Cases
-from tradewind.estimate.constants import Constants
+from tradewind.estimate.constants import Constants, among
 from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 _BANDWIDTH_USED = 0.8  # of the memory's peak, by kernels that only move bytes
 _BYTES = 2  # of a value in 16 bits
+_ASYNCHRONOUS = ("hopper", "blackwell")  # whose matrix units need kernels of their own
 _PLAIN_KERNELS = ("fsdp-eager", "fsdp-compile", "nanotron")
+# Software gets faster by the year; how, nobody knows beyond the next one.
+_OLDEST, _NEWEST = 2022, 2027
 _LINE_RATE = 0.9  # of a network, by the best collectives
 _MISALIGNED = 0.78  # of the rate, where a shard is not whole tiles of 64: 94 of 120 TFLOP/s
 _UNPACKING = 0.5  # of the memory's peak, by kernels that dequantise
@@ -90,29 +93,34 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     # Only the last stage has the vocabulary: micro-batches wait for it, and a bubble does not.
     bubble = (c.pp - 1) / c.vp * np.maximum(micro - vocabulary, 0)
     alone = c.accumulation * micro + bubble + turns * hop + data + optimizer + k["fixed"]
-    total = alone * straggling * np.exp(-k["progress"] * step.years)
+    total = alone * straggling
+    aged = np.exp(k["progress"] * step.age)
 
     layers = c.accumulation * stage
     times = layers * hybrid
-    return StepTime(
-        step=total,
-        matrix=times * (2 + step.trained) * matrix + c.accumulation * arithmetic,
-        attention=times * 3.5 * attention,
-        elementwise=times * (1 + k["backward_elementwise"]) * elementwise
+    terms = {
+        "step": total,
+        "matrix": times * (2 + step.trained) * matrix + c.accumulation * arithmetic,
+        "attention": times * 3.5 * attention,
+        "elementwise": times * (1 + k["backward_elementwise"]) * elementwise
         + layers * unpacking
         + c.accumulation * moved,
-        vocabulary=c.accumulation * vocabulary,
-        recompute=times * again + c.accumulation * once_more,
-        launch=layers * (layer - worked) + c.accumulation * c.work_launch + k["fixed"],
-        tensor=times * 2 * tensor,
-        context=times * 3 * context,
-        expert=times * 2 * expert,
-        gather=c.accumulation * (micro - compute),
-        pipeline=turns * hop + bubble,
-        data=data,
-        optimizer=optimizer,
-        contention=total - alone,
-        tokens_per_s=c.micro_batch * c.sequence * c.accumulation / total / (c.tp * c.pp * c.cp),
+        "vocabulary": c.accumulation * vocabulary,
+        "recompute": times * again + c.accumulation * once_more,
+        "launch": layers * (layer - worked) + c.accumulation * c.work_launch + k["fixed"],
+        "tensor": times * 2 * tensor,
+        "context": times * 3 * context,
+        "expert": times * 2 * expert,
+        "gather": c.accumulation * (micro - compute),
+        "pipeline": turns * hop + bubble,
+        "data": data,
+        "optimizer": optimizer,
+        "contention": total - alone,
+    }
+    tokens = c.micro_batch * c.sequence * c.accumulation / (c.tp * c.pp * c.cp)
+    return StepTime(
+        **{name: term * aged for name, term in terms.items()},
+        tokens_per_s=tokens / (total * aged),
     )
 
 
@@ -135,10 +143,11 @@ class _Step:
         self.few = k["few_tokens"] * self.relative / self.tokens
         self.moved = c.bandwidth * _BANDWIDTH_USED
         # More watts for the same peak hold a higher clock.
-        self.years = np.clip(c.year, 2022, 2027) - 2025
+        self.age = _NEWEST - np.clip(c.year, _OLDEST, _NEWEST)
         self.fed = c.power ** k["power"]
         # Megatron before 2022 did not shard what lies outside the tensor-parallel region.
-        self.outside = c.d_model / np.where(c.stack == "megatron-preFA", 1, c.tp)
+        self.early = among(c.stack, ["megatron-preFA"])
+        self.outside = c.d_model / np.where(self.early, 1, c.tp)
         self.inside = c.link * k["link_used"]
         # A fit may not talk a network past its line rate.
         self.across = c.network * np.minimum(k["network_used"], _LINE_RATE)
@@ -181,7 +190,7 @@ class _Step:
         flops = 4 * self.tokens * seen * c.n_heads * c.head_dim / c.tp
         flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
         # PyTorch brought kernels of the generation before to Hopper and what came after it.
-        older = np.isin(c.stack, _PLAIN_KERNELS) & np.isin(c.generation, ("hopper", "blackwell"))
+        older = among(c.stack, _PLAIN_KERNELS) & among(c.generation, _ASYNCHRONOUS)
         flash = flash * np.where(older, k["older_attention"], 1) * self.fed
         # Kernels work on heads of whole tiles, and best on those of 128.
         tiles = np.where(fused, 32, 64)
@@ -310,9 +319,8 @@ class _Step:
         import numpy as np
 
         c = self.c
-        before = c.stack == "megatron-preFA"  # reduced only when all gradients are there
         # Sharded optimizers scatter 16-bit gradients and gather weights; others reduce 32-bit ones.
-        each = np.where(before | (c.zero > 0), 4, 8)
+        each = np.where(self.early | (c.zero > 0), 4, 8)
         gradients = self.held * self.trained * each
         reduced = gradients * (c.dp - 1) / c.dp / self.replica_rate()
         # Sharded inside groups, the groups still reduce what each device has of the gradients.
@@ -321,7 +329,8 @@ class _Step:
         reduced = np.where(c.zero == 3, between, reduced)
         far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
         late = self.by_stack("data_latency") * c.layers / c.pp * far
-        hiding = 1 + np.where(before, 0, self.by_stack("data"))
+        # Early Megatron began to reduce when all gradients were there.
+        hiding = 1 + np.where(self.early, 0, self.by_stack("data"))
         exposed = _soft_max(behind, reduced, hiding) - behind
         found: Column = np.where(c.dp > 1, exposed + np.where(c.zero < 3, late, 0), 0)
         return found
