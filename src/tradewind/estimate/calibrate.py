@@ -139,9 +139,11 @@ def _own_rows(name: str, measured: Measurements) -> Vector:
     import numpy as np
 
     cases, owner = measured.cases, name.partition(".")[2]
-    if owner in GENERATIONS:
-        return (cases.generation == owner).astype(float)
-    return np.isin(cases.stack, stacks_of(name)).astype(float)
+    moved = cases.generation == owner
+    if owner not in GENERATIONS:
+        moved = np.isin(cases.stack, stacks_of(name))
+    found: Vector = moved.astype(float)
+    return found
 
 
 def _weights(sources: Sequence[str]) -> Vector:

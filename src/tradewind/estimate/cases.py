@@ -146,6 +146,7 @@ _USUAL: dict[str, Any] = {
     "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "value_bytes": 2, "fused": 1,
     "work_params": 0, "work_flops": 0, "work_matrix": 0, "work_bytes": 0, "work_kept": 0,
     "work_passing": 0, "work_launch": 0,
-    "peak": None, "peak16": None, "bandwidth": None, "power": 1, "link": None, "network": None, "domain": 8,
+    "peak": None, "peak16": None, "bandwidth": None, "power": 1, "link": None, "network": None,
+    "domain": 8,
     "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "chip": "", "stack": "megatron",
 }  # fmt: skip

@@ -2,8 +2,8 @@
 
 A constant is positive and fitted in its logarithm. `spread` is the standard deviation of our prior
 belief in it, in the logarithm: an accelerator or stack with few measurements stays near where it
-starts, which is what its kin show. One whose spread is 0 is what it is: fitting it was worth nothing
-to rows that were left out. The fitted values lie in `data/calibration.json`, with the
+starts, which is what its kin show. One whose spread is 0 is what it is: fitting it was worth
+nothing to rows that were left out. The fitted values lie in `data/calibration.json`, with the
 sources they were fitted to.
 """
 

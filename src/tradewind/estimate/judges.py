@@ -1,7 +1,7 @@
 """Blocks of measurements to leave out: rows as strange to the rest as what will come.
 
-    generations   a source on one generation of accelerators. A large one that is nearly all there is
-                  of its stack there is halved by the size of its models: without all of it the
+    generations   a source on one generation of accelerators. A large one that is nearly all there
+                  is of its stack is halved by the size of its models: without all of it the
                   question would be another stack.
     releases      software of the next months, by what was measured before it, in order of time
     networks      what crosses one kind of network between machines; rows within one machine stay

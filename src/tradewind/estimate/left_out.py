@@ -1,9 +1,10 @@
-"""What the fit says of rows that it has not seen: blocks, sources, models or chips left out in turn.
+"""What the fit says of rows it has not seen: blocks, sources, models or chips left out in turn.
 
 The strict judges leave blocks out that are as strange as what will come (`judges.py`). A row of a
-source left out shows how a newcomer's measurement will compare; a model left out, how a shape nobody
-measured will; a chip left out, how an accelerator nobody measured will. Each residual goes with how
-familiar the rest still was with what the row speaks of, and `bands` takes the widths from that.
+source left out shows how a newcomer's measurement will compare; a model left out, how a shape
+nobody measured will; a chip left out, how an accelerator nobody measured will. Each residual goes
+with how familiar the rest still was with what the row speaks of, and `bands` takes the widths from
+that.
 """
 
 from __future__ import annotations
@@ -86,8 +87,8 @@ def bands(measured: Measurements, left_out: Sequence[LeftOut]) -> dict[str, Any]
     """Half-widths, in the logarithm, that hold four fifths of the rows: of each class, and of each
     kind that was measured much.
 
-    A source with many rows counts less a row: one that is the only one of its stack would otherwise
-    speak for all that nobody has seen.
+    A source with many rows counts less a row, and still less of what was never measured together:
+    one that is the only one of its stack would otherwise speak for all the others.
     """
     classes: dict[str, list[tuple[float, float]]] = defaultdict(list)
     own: dict[Kind, list[tuple[float, float]]] = defaultdict(list)
@@ -98,7 +99,8 @@ def bands(measured: Measurements, left_out: Sequence[LeftOut]) -> dict[str, Any]
         for row, off, familiar, source in zip(
             part.rows, part.residuals, part.familiarity, sources, strict=True
         ):
-            size = (abs(float(off)), number[source, familiar] ** -0.5)
+            balance = -0.75 if familiar in ("kin", "new") else -0.5
+            size = (abs(float(off)), float(number[source, familiar]) ** balance)
             classes[familiar].append(size)
             if familiar == "measured":
                 own[speaks[row]].append(size)

@@ -170,7 +170,7 @@ class _Step:
         efficiency = k.matrix_efficiency(c) * self.by_stack("matrix") * self.fed
         # A stack's advantage is learned on some chips; on others it must not pass the peak.
         rate = c.peak * np.minimum(efficiency / (1 + self.narrow + thin + self.few), 1)
-        rate = rate * np.where((c.d_model % 64 > 0) | (inner % 64 > 0), _MISALIGNED, 1)
+        rate = rate * np.where((c.d_model / c.tp % 64 > 0) | (inner % 64 > 0), _MISALIGNED, 1)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
         # An expert sees its share of the tokens of all devices that share it.
         each = self.tokens * c.ep * c.experts_per_token / np.maximum(c.experts, 1)
@@ -199,7 +199,8 @@ class _Step:
         work = flops / (c.peak16 * filled * np.where(fused, flash, k["unfused_efficiency"]))
         scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
         work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
-        return work * c.attending
+        found: Column = work * c.attending
+        return found
 
     def elementwise(self) -> Column:
         import numpy as np
