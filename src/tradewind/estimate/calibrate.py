@@ -29,7 +29,7 @@ SHARPEN_HOLD = 0.02  # and of the published fit, against a user's own points
 _FAR = 8  # spreads from the prior: what a solver tries beyond is no number
 _STEP = 1e-6  # of a logarithm, for slopes
 _SETTLED = 1e-4  # of the cost: an improvement that is none
-SOFT = 0.05  # residuals beyond this count linearly
+SOFT = 0.1  # residuals beyond this count linearly
 
 
 def residuals(measured: Measurements, constants: Constants) -> Vector:

@@ -38,7 +38,6 @@ PRIORS: dict[str, Prior] = {
     "few_tokens": Prior(120, 0.6, "tokens", "the same for the tokens in a micro-batch"),
     "short_attention": Prior(1500, 1.0, "tokens", "sequence at which fused attention halves"),
     "older_attention": Prior(0.7, 0.4, "", "PyTorch's fused attention on Hopper and later"),
-    "thin_heads": Prior(0.3, 0.6, "", "fused attention slower for heads of half of 128 values"),
     "progress": Prior(0.03, 0.5, "/year", "how fast software gets faster"),
     "power": Prior(0.7, 0.4, "power", "matrix rate by the watts of a chip for its peak"),
     "unfused_efficiency": Prior(0.5, 0, "of peak", "attention as separate matrix products"),

@@ -192,10 +192,9 @@ class _Step:
         # PyTorch brought kernels of the generation before to Hopper and what came after it.
         older = among(c.stack, _PLAIN_KERNELS) & among(c.generation, _ASYNCHRONOUS)
         flash = flash * np.where(older, k["older_attention"], 1) * self.fed
-        # Kernels work on heads of whole tiles, and best on those of 128.
+        # Kernels work on heads of whole tiles.
         tiles = np.where(fused, 32, 64)
         filled = c.head_dim / (np.ceil(c.head_dim / tiles) * tiles)
-        flash = flash * (1 + k["thin_heads"]) / (1 + k["thin_heads"] * 128 / c.head_dim)
         work = flops / (c.peak16 * filled * np.where(fused, flash, k["unfused_efficiency"]))
         scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
         work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
