@@ -99,7 +99,7 @@ def bands(measured: Measurements, left_out: Sequence[LeftOut]) -> dict[str, Any]
         for row, off, familiar, source in zip(
             part.rows, part.residuals, part.familiarity, sources, strict=True
         ):
-            balance = -0.75 if familiar in ("kin", "new") else -0.5
+            balance = -0.6 if familiar in ("kin", "new") else -0.5
             size = (abs(float(off)), float(number[source, familiar]) ** balance)
             classes[familiar].append(size)
             if familiar == "measured":
