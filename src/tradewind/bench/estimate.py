@@ -38,7 +38,9 @@ def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
             name: left_out.of_blocks(measured, blocks(measured))
             for name, blocks in judges.JUDGES.items()
         }
-        figures = {name: _judged(measured, [part]) for name, part in parts.items()}
+        figures = {
+            name: _judged(measured, [part]) for name, part in parts.items() if len(part.rows)
+        }
         for judged in figures.values():
             del judged["by_source"]
         return {

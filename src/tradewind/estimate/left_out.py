@@ -45,8 +45,9 @@ def of_blocks(measured: Measurements, blocks: Sequence[Block]) -> LeftOut:
     import numpy as np
 
     speaks = kinds(measured.cases)
-    rows: list[Any] = []
-    found: list[Any] = []
+    # Few rows may have no block: nothing is judged then.
+    rows: list[Any] = [np.zeros(0, dtype=np.intp)]
+    found: list[Any] = [np.zeros(0)]
     familiar: list[str] = []
     for block in blocks:
         rest = measured.take(block.rest)
