@@ -281,6 +281,8 @@ def test_benches_take_files_that_are_not_quite_right(cli: Cli, tmp_path: Path) -
     known, given = "gpt2,,T4,,9,1,,,", "mine,,T4,,9,1,12,768,12"
     assert bench("estimate", shaped, known, given).json["scored"] == 2
     assert bench("estimate", shaped, given, known).json["scored"] == 2
+    blocks = cli("bench", "estimate", "--data", str(path), "--leave-blocks-out", "--json").json
+    assert (blocks["scored"], list(blocks["by_judge"])) == (2, ["generations"])
 
 
 def test_calibrate(cli: Cli, tmp_path: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tradewind import clock
 from tradewind.bench.measured import finders, rows_of, scores, unsupported
-from tradewind.estimate import calibrate, left_out, measurements
+from tradewind.estimate import calibrate, judges, left_out, measurements
 from tradewind.estimate.band import half_width, kinds, widths
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import fitted
+from tradewind.estimate.left_out import LeftOut
+from tradewind.estimate.measurements import Measurements
 from tradewind.estimate.memory import memory_use
 from tradewind.estimate.time import step_time
 
@@ -19,25 +22,55 @@ from tradewind.estimate.time import step_time
 def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
     """All figures in percent; errors are |predicted/measured − 1| of tokens/s for each device.
 
-    `leave_out`: each row by constants fitted without its source (`sources`), or model (`models`).
+    `leave_out`: each row by constants fitted without its source (`sources`), its model (`models`),
+    or by each of the strict judges (`blocks`).
     """
     import numpy as np
 
     measured = measurements.read(rows_of(path, "tokens_per_s_per_gpu"), *finders())
-    constants = fitted()
+    counted = {
+        "rows": measured.rows,
+        "scored": len(measured.cases),
+        **unsupported(measured.unsupported),
+    }
+    if leave_out == "blocks":
+        parts = {
+            name: left_out.of_blocks(measured, blocks(measured))
+            for name, blocks in judges.JUDGES.items()
+        }
+        figures = {
+            name: _judged(measured, [part]) for name, part in parts.items() if len(part.rows)
+        }
+        for judged in figures.values():
+            del judged["by_source"]
+        return {
+            **counted,
+            "by_judge": figures,
+            **_judged(measured, list(parts.values())),
+        }
     if leave_out:
         leave = left_out.by_source if leave_out == "sources" else left_out.by_model
-        left = leave(measured, calibrate.fit(measured))
-        off, band = left.residuals, widths(kinds(measured.cases), left.familiarity)
-    else:
-        off, band = calibrate.residuals(measured, constants), half_width(measured.cases)
-    errors = 100 * np.abs(np.exp(off) - 1)
-    inside = np.abs(off) <= band
+        return {**counted, **_judged(measured, [leave(measured)])}
+    off = calibrate.residuals(measured, fitted())
+    inside = np.abs(off) <= half_width(measured.cases)
     return {
-        "rows": measured.rows,
-        "scored": len(errors),
-        **unsupported(measured.unsupported),
-        **scores(errors, measured.sources),
+        **counted,
+        **scores(100 * np.abs(np.exp(off) - 1), measured.sources),
+        "band80_coverage": round(100 * float(inside.mean()), 1),
+    }
+
+
+def _judged(measured: Measurements, parts: Sequence[LeftOut]) -> dict[str, Any]:
+    import numpy as np
+
+    rows = np.concatenate([part.rows for part in parts])
+    off = np.concatenate([part.residuals for part in parts])
+    familiarity = [known for part in parts for known in part.familiarity]
+    speaks = kinds(measured.cases)
+    inside = np.abs(off) <= widths([speaks[i] for i in rows], familiarity)
+    return {
+        "judged": len(rows),
+        **scores(100 * np.abs(np.exp(off) - 1), [measured.sources[i] for i in rows]),
         "band80_coverage": round(100 * float(inside.mean()), 1),
     }
 

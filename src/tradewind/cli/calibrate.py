@@ -50,7 +50,7 @@ def command(
     """Refit the constants of the estimator, and the error bands, to measurements.
 
     Every constant is held to its prior, so that accelerators and stacks with few rows stay near
-    their kin. The bands come from leaving sources, models and chips out in turn.
+    their kin. The bands come from leaving whole blocks of rows and chips out in turn.
     """
     if spot or outlook:
         if data or memory or other or (spot and outlook):
@@ -64,7 +64,15 @@ def command(
     if not data:
         raise InvalidValue("there is nothing to fit to", hint="give --data, --spot or --outlook")
     from tradewind.bench.measured import finders
-    from tradewind.estimate import band, calibrate, constants, left_out, measurements, outcomes
+    from tradewind.estimate import (
+        band,
+        calibrate,
+        constants,
+        judges,
+        left_out,
+        measurements,
+        outcomes,
+    )
     from tradewind.estimate import samples as others
 
     find = finders()
@@ -81,12 +89,9 @@ def command(
     coefficients = constants.calibration().get("samples", {})
     if other:
         coefficients = others.fit(others.read(measurements.rows_of(Path(other)), find[0]))
-    start = constants.Constants(values)
-    with render.busy("leaving sources, models and chips out in turn"):
-        parts = [
-            leave(measured, start)
-            for leave in (left_out.by_source, left_out.by_model, left_out.by_chip)
-        ]
+    with render.busy("leaving blocks and chips out in turn"):
+        parts = [left_out.of_blocks(measured, judge(measured)) for judge in judges.JUDGES.values()]
+        parts.append(left_out.by_chip(measured))
     evidence = band.Evidence.of(band.kinds(measured.cases), measured.sources)
     sources = {name: measured.sources.count(name) for name in sorted(set(measured.sources))}
     document = {

@@ -7,12 +7,13 @@ pulling; and every constant is held to its prior, so that what few rows speak of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tradewind.estimate import solvers
 from tradewind.estimate.calibrate_memory import fit_memory as fit_memory
-from tradewind.estimate.constants import MEMORY_PRIORS, PRIORS, Constants
+from tradewind.estimate.cases import GENERATIONS
+from tradewind.estimate.constants import MEMORY_PRIORS, PRIORS, Constants, stacks_of
 from tradewind.estimate.measurements import Measurements
 from tradewind.estimate.time import step_time
 
@@ -22,12 +23,13 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-SOURCE_POWER = 0.45  # rows of a source of n count n**-0.45 each
-HOLD = 0.3  # weight of the priors
-SHARPEN_HOLD = 0.1  # and of the published fit, against a user's own points
+SOURCE_POWER = 0.5  # rows of a source of n count n**-0.5 each
+HOLD = 0.05  # residuals that a spread from the prior is worth
+SHARPEN_HOLD = 0.02  # and of the published fit, against a user's own points
 _FAR = 8  # spreads from the prior: what a solver tries beyond is no number
 _STEP = 1e-6  # of a logarithm, for slopes
-SOFT = 0.05  # residuals beyond this count linearly
+_SETTLED = 1e-4  # of the cost: an improvement that is none
+SOFT = 0.1  # residuals beyond this count linearly
 
 
 def residuals(measured: Measurements, constants: Constants) -> Vector:
@@ -43,7 +45,11 @@ def fit(
     measured: Measurements, *, start: Mapping[str, float] | None = None, evaluations: int = 40
 ) -> Constants:
     """All constants of time, held to their priors."""
-    names = [name for name in PRIORS if name not in MEMORY_PRIORS and _speaks_of(name, measured)]
+    names = [
+        name
+        for name, prior in PRIORS.items()
+        if name not in MEMORY_PRIORS and prior.spread and _own_rows(name, measured).any()
+    ]
     middle = {name: PRIORS[name].start for name in names}
     return _solve(measured, names, middle, start or middle, HOLD, evaluations)
 
@@ -67,67 +73,82 @@ def _solve(
     hold: float,
     evaluations: int,
 ) -> Constants:
+    """Gauss-Newton with Levenberg's damping, the soft loss as weights of the rows."""
     import numpy as np
 
-    least_squares = solvers.optimize().least_squares
     centre = np.log([middle[name] for name in names])
     spread = np.array([PRIORS[name].spread for name in names])
     weights = _weights(measured.sources)
+    held = (hold / spread) ** 2
 
-    def constants(point: Vector) -> Constants:
-        near = np.clip(point, centre - _FAR * spread, centre + _FAR * spread)
-        moved = dict(zip(names, np.exp(near).tolist(), strict=True))
-        return Constants({**middle, **moved})
+    def constants(points: Vector) -> Constants:
+        """Of one point, or of many, one in each column."""
+        near = np.clip(points.T, centre - _FAR * spread, centre + _FAR * spread).T
+        moved = np.exp(near)
+        values = moved.tolist() if moved.ndim == 1 else moved[:, :, None]
+        return Constants({**middle, **dict(zip(names, values, strict=True))})
 
-    def cost(point: Vector) -> Vector:
-        held = (point - centre) / spread * hold
-        found: Vector = np.concatenate([weights * residuals(measured, constants(point)), held])
-        return found
+    def cost(point: Vector, off: Vector) -> float:
+        soft = 2 * SOFT**2 * (np.sqrt(1 + (off / SOFT) ** 2) - 1)
+        return float(weights @ soft + held @ (point - centre) ** 2)
 
     # A constant of one stack or generation moves only its own rows: those of one name are tried
     # together, which makes the slopes three times as fast to find.
-    owner = {name: name.partition(".")[2] for name in names}
-    rows = {o: _own_rows(o, measured) for o in set(owner.values())}
+    rows = [_own_rows(name, measured) for name in names]
     families: dict[str, list[int]] = {}
     for column, name in enumerate(names):
         families.setdefault(name.partition(".")[0], []).append(column)
 
-    def slopes(point: Vector) -> Vector:
-        here = weights * residuals(measured, constants(point))
-        found = np.zeros((len(here) + len(names), len(names)))
-        for columns in families.values():
-            moved = point.copy()
-            moved[columns] += _STEP
-            change = (weights * residuals(measured, constants(moved)) - here) / _STEP
+    def slopes(point: Vector, here: Vector) -> Vector:
+        found = np.zeros((len(here), len(names)))
+        points = np.tile(point, (len(families), 1))
+        for line, columns in enumerate(families.values()):
+            points[line, columns] += _STEP
+        changes = (residuals(measured, constants(points.T)) - here) / _STEP
+        for change, columns in zip(changes, families.values(), strict=True):
             for column in columns:
-                found[: len(here), column] = change * rows[owner[names[column]]]
-        found[len(here) :] = np.diag(hold / spread)
+                found[:, column] = change * rows[column]
         return found
 
-    first = np.log([start[name] for name in names])
-    solved: Any = least_squares(
-        cost, first, slopes, loss="soft_l1", f_scale=SOFT, max_nfev=evaluations, x_scale=spread
-    )
-    return constants(solved.x)
+    point = np.log([start[name] for name in names])
+    off = residuals(measured, constants(point))
+    least, damping = cost(point, off), 1e-3
+    for _ in range(evaluations):
+        slope = slopes(point, off)
+        pull = weights / np.sqrt(1 + (off / SOFT) ** 2)
+        down = slope.T @ (pull * off) + held * (point - centre)
+        bend = (slope.T * pull) @ slope + np.diag(held)
+        while damping < 1e6:
+            tried = point - np.linalg.solve(bend + damping * np.diag(np.diag(bend)), down)
+            there = residuals(measured, constants(tried))
+            found = cost(tried, there)
+            if found < least:
+                break
+            damping *= 8
+        else:
+            break
+        better, point, off, least = least - found, tried, there, found
+        damping = max(damping / 8, 1e-7)
+        if better < _SETTLED * least:
+            break
+    return constants(point)
 
 
-def _own_rows(owner: str, measured: Measurements) -> Vector:
-    """1 for the rows of a stack or generation, or for all where a constant is everyone's."""
-    cases = measured.cases
-    found: Vector = ((cases.stack == owner) | (cases.generation == owner) | (not owner)).astype(
-        float
-    )
+def _own_rows(name: str, measured: Measurements) -> Vector:
+    """1 for the rows that a constant can move: those of its stacks, or of its generation."""
+    import numpy as np
+
+    cases, owner = measured.cases, name.partition(".")[2]
+    moved = cases.generation == owner
+    if owner not in GENERATIONS:
+        moved = np.isin(cases.stack, stacks_of(name))
+    found: Vector = moved.astype(float)
     return found
-
-
-def _speaks_of(name: str, measured: Measurements) -> bool:
-    return bool(_own_rows(name.partition(".")[2], measured).any())
 
 
 def _weights(sources: Sequence[str]) -> Vector:
     import numpy as np
 
-    number = {source: sources.count(source) for source in set(sources)}
-    raw = np.array([number[source] ** -SOURCE_POWER for source in sources])
-    found: Vector = raw / np.sqrt((raw**2).mean())
+    number = Counter(sources)
+    found: Vector = np.array([number[source] ** -SOURCE_POWER for source in sources])
     return found

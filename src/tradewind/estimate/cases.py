@@ -92,6 +92,7 @@ class Cases:
     peak: Column  # dense FLOP/s at the precision of the matrix work
     peak16: Column  # dense FLOP/s at 16 bits: attention and the vocabulary stay there
     bandwidth: Column  # memory, bytes/s
+    power: Column  # watts for its peak, against the usual chip of its generation
     link: Column  # one direction between devices of a domain, bytes/s
     network: Column  # one direction to other domains, bytes/s for each device
     domain: Column  # devices that `link` joins: a node, a rack, a TPU slice
@@ -145,6 +146,7 @@ _USUAL: dict[str, Any] = {
     "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "value_bytes": 2, "fused": 1,
     "work_params": 0, "work_flops": 0, "work_matrix": 0, "work_bytes": 0, "work_kept": 0,
     "work_passing": 0, "work_launch": 0,
-    "peak": None, "peak16": None, "bandwidth": None, "link": None, "network": None, "domain": 8,
+    "peak": None, "peak16": None, "bandwidth": None, "power": 1, "link": None, "network": None,
+    "domain": 8,
     "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "chip": "", "stack": "megatron",
 }  # fmt: skip

@@ -2,14 +2,15 @@
 
 A constant is positive and fitted in its logarithm. `spread` is the standard deviation of our prior
 belief in it, in the logarithm: an accelerator or stack with few measurements stays near where it
-starts, which is what its kin show. The fitted values lie in `data/calibration.json`, with the
+starts, which is what its kin show. One whose spread is 0 is what it is: fitting it was worth
+nothing to rows that were left out. The fitted values lie in `data/calibration.json`, with the
 sources they were fitted to.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind.estimate.cases import GENERATIONS, STACKS, Cases
 
 if TYPE_CHECKING:
-    from tradewind.estimate.cases import Column, Words
+    from tradewind.estimate.cases import Column, Flags, Words
 
 FILE = Path(__file__).parent / "data" / "calibration.json"
 
@@ -36,33 +37,36 @@ PRIORS: dict[str, Prior] = {
     "narrow_inner": Prior(100, 0.6, "", "the same for the inner width of a shard"),
     "few_tokens": Prior(120, 0.6, "tokens", "the same for the tokens in a micro-batch"),
     "short_attention": Prior(1500, 1.0, "tokens", "sequence at which fused attention halves"),
-    "unfused_efficiency": Prior(0.5, 0.4, "of peak", "attention as separate matrix products"),
+    "older_attention": Prior(0.7, 0.4, "", "PyTorch's fused attention on Hopper and later"),
+    "progress": Prior(0.03, 0.5, "/year", "how fast software gets faster"),
+    "power": Prior(0.7, 0.4, "power", "matrix rate by the watts of a chip for its peak"),
+    "unfused_efficiency": Prior(0.5, 0, "of peak", "attention as separate matrix products"),
     "unfused_bytes": Prior(6, 0.5, "passes", "how often unfused attention moves its scores"),
-    "hybrid_layer": Prior(1.3, 0.3, "", "a recurrence's layer against its weights' work"),
-    "bytes_outside": Prior(10, 0.5, "passes", "over d_model values by norms and residuals"),
+    "hybrid_layer": Prior(1.3, 0, "", "a recurrence's layer against its weights' work"),
+    "bytes_outside": Prior(10, 0, "passes", "over d_model values by norms and residuals"),
     "bytes_inside": Prior(4, 0.5, "passes", "over inner values by activations and rotations"),
-    "backward_elementwise": Prior(1.6, 0.3, "× forward", "elementwise work going back"),
-    "loss_bytes": Prior(8, 0.5, "bytes", "moved for each logit by the loss, both ways"),
+    "backward_elementwise": Prior(1.6, 0, "× forward", "elementwise work going back"),
+    "loss_bytes": Prior(8, 0, "bytes", "moved for each logit by the loss, both ways"),
     "expert_matrix": Prior(0.6, 0.4, "", "matrix rate of experts against dense layers"),
     "few_expert_tokens": Prior(200, 0.8, "tokens", "of an expert at which its rate halves"),
     "routing_passes": Prior(6, 0.6, "passes", "over the tokens sent to experts, a direction"),
     "expert_launch": Prior(1.5e-3, 0.8, "s", "launching one pass over a layer's experts, 2026"),
     "expert_progress": Prior(0.3, 0.5, "/year", "how fast software for experts gets faster"),
     "expert_exposed": Prior(0.3, 0.6, "", "share of expert traffic that is not hidden"),
-    "tensor_link_used": Prior(0.7, 0.3, "", "share of the link that tensor traffic reaches"),
-    "link_used": Prior(0.75, 0.3, "", "share of the link that other traffic reaches"),
+    "tensor_link_used": Prior(0.7, 0, "", "share of the link that tensor traffic reaches"),
+    "link_used": Prior(0.75, 0, "", "share of the link that other traffic reaches"),
     "network_used": Prior(0.75, 0.3, "", "share of the network that traffic reaches"),
     "context_exposed": Prior(0.3, 0.7, "", "share of context-parallel traffic not hidden"),
-    "hop_exposed": Prior(0.7, 0.6, "", "share of pipeline transfers not hidden"),
-    "hop_latency": Prior(3e-5, 0.8, "s", "a pipeline transfer of nothing"),
-    "last_stage": Prior(1.0, 0.2, "", "of the vocabulary's time that holds the pipeline up"),
-    "optimizer_bytes": Prior(22, 0.5, "bytes", "moved for each parameter by the optimizer"),
-    "launch_overlap": Prior(3, 0.4, "power", "how well launching hides behind the work"),
+    "hop_exposed": Prior(0.7, 0, "", "share of pipeline transfers not hidden"),
+    "hop_latency": Prior(3e-5, 0, "s", "a pipeline transfer of nothing"),
+    "last_stage": Prior(1.0, 0, "", "of the vocabulary's time that holds the pipeline up"),
+    "optimizer_bytes": Prior(22, 0, "bytes", "moved for each parameter by the optimizer"),
+    "launch_overlap": Prior(3, 0, "power", "how well launching hides behind the work"),
     "fixed": Prior(5e-3, 1.0, "s", "a step of nothing"),
     "again": Prior(0.85, 0.15, "× forward", "a forward pass that is computed again"),
     "crowding": Prior(0.08, 0.5, "", "slower for sharing the chip with collectives"),
     "straggling": Prior(0.01, 0.8, "", "slower with every doubling of the nodes"),
-    "block_scales": Prior(1.0, 0.2, "", "mxfp8 against fp8"),
+    "block_scales": Prior(1.0, 0, "", "mxfp8 against fp8"),
 }
 
 MEMORY_PRIORS: dict[str, Prior] = {
@@ -98,34 +102,74 @@ PRIORS |= MEMORY_PRIORS
 _EFFICIENCY = {
     "pascal": 0.7, "volta": 0.6, "turing": 0.55, "ampere": 0.8, "ada": 0.7, "hopper": 0.72,
     "blackwell": 0.55, "cdna": 0.45, "rdna": 0.4, "gaudi": 0.55, "neuron": 0.5,
-    **{f"tpu-{v}": 0.8 for v in ("v2", "v3", "v4", "v5e", "v5p")}, "tpu-v6e": 0.65, "tpu-v7x": 0.65,
+    # TPUs come the nearer to their peak, the more bytes of memory they have for it.
+    "tpu-v2": 0.8, "tpu-v3": 0.8, "tpu-v4": 0.9, "tpu-v5e": 0.9, "tpu-v5p": 0.95, "tpu-v6e": 0.65,
+    "tpu-v7x": 0.82,
 }  # fmt: skip
 for _generation, _start in _EFFICIENCY.items():
-    PRIORS[f"efficiency16.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 16 bits")
+    _spread = 0.1 if _generation.startswith("tpu") else 0.25
+    PRIORS[f"efficiency16.{_generation}"] = Prior(
+        _start, _spread, "of peak", "matrix work, 16 bits"
+    )
 for _generation, _start in _EFFICIENCY.items():
-    PRIORS[f"flash.{_generation}"] = Prior(0.55 * _start, 0.3, "of peak", "fused attention, long")
+    PRIORS[f"flash.{_generation}"] = Prior(
+        0.45 if _start > 0.5 else 0.3,
+        0.0 if _generation.startswith("tpu") else 0.2,
+        "of peak",
+        "fused attention, long",
+    )
 for _generation, _start in {"hopper": 0.55, "blackwell": 0.5, "ada": 0.5, "cdna": 0.45}.items():
     PRIORS[f"efficiency8.{_generation}"] = Prior(_start, 0.25, "of peak", "matrix work, 8 bits")
-for _stack in STACKS:
-    _xla = _stack.startswith("xla")
-    PRIORS |= {
-        f"matrix.{_stack}": Prior(
-            1.3 if _stack == "megatron" else 1.0, 0.12, "", "matrix rate against other stacks"
-        ),
-        f"elementwise.{_stack}": Prior(1.0, 0.4, "", "elementwise passes against others"),
-        f"launch.{_stack}": Prior(2e-5 if _xla else 3e-4, 0.6, "s", "launching one pass's kernels"),
-        f"tensor.{_stack}": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
-        f"tensor_launch.{_stack}": Prior(1.0, 0.8, "", "more launching with tensor parallelism"),
-        f"data.{_stack}": Prior(0.4, 0.6, "", "share of gradient traffic that is not hidden"),
-        f"data_latency.{_stack}": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
-        f"overlap.{_stack}": Prior(
-            1.5 if _xla else 3.0, 0.4, "power", "how well weight gathering hides"
-        ),
-    }
+# What stacks differ in, and which of them share a value: each has its own, or is of a group.
+_EACH = {stack: stack for stack in STACKS}
+_KERNELS = {stack: "xla" if stack.startswith("xla") else "torch" for stack in STACKS}
+_KERNEL_LAUNCHES = {stack: "xla" if stack.startswith("xla") else stack for stack in STACKS}
+_MEGATRON = {stack: stack if stack == "megatron" else "other" for stack in STACKS}
+_ALL = dict.fromkeys(STACKS, "any")
+_NANOTRON = {stack: stack if stack == "nanotron" else "other" for stack in STACKS}
+SHARED: dict[str, Mapping[str, str]] = {
+    "matrix": _EACH,
+    "launch": _KERNEL_LAUNCHES,
+    "tensor": _MEGATRON,
+    "tensor_launch": _ALL,
+    "data": _ALL,
+    "data_latency": _NANOTRON,
+    "overlap": _KERNELS,
+}
+
+
+def _by_stack(name: str, group: str) -> Prior:
+    xla = group.startswith("xla")
+    matrix = 1.3 if group == "megatron" else 1.0
+    return {
+        "matrix": Prior(matrix, 0.15, "", "matrix rate against other stacks"),
+        "launch": Prior(2e-5 if xla else 3e-4, 0.6, "s", "launching one pass's kernels"),
+        "tensor": Prior(0.6, 0.5, "", "share of tensor traffic that is not hidden"),
+        "tensor_launch": Prior(1.0, 0.8, "", "more launching with tensor parallelism"),
+        "data": Prior(0.5, 0.6, "power", "how well gradient traffic hides"),
+        "data_latency": Prior(2e-5, 1.0, "s", "a layer's gradients, each further node"),
+        "overlap": Prior(1.5 if xla else 3.0, 0.4, "power", "how well weight gathering hides"),
+    }[name]
+
+
+for _name, _groups in SHARED.items():
+    for _group in dict.fromkeys(_groups.values()):
+        PRIORS[f"{_name}.{_group}"] = _by_stack(_name, _group)
+
+
+def stacks_of(name: str) -> Sequence[str]:
+    """The stacks that a constant is about; all where it is not about any."""
+    kind, _, group = name.partition(".")
+    groups = SHARED.get(kind, {})
+    return [stack for stack in STACKS if groups.get(stack, group) == group]
 
 
 class Constants:
-    """Values by name, and the tables that formulas look up by generation and stack."""
+    """Values by name, and the tables that formulas look up by generation and stack.
+
+    A value may also be a column (n, 1) of values to try at once: every formula then answers with n
+    rows of cases.
+    """
 
     def __init__(self, values: Mapping[str, float]) -> None:
         self.values = {name: values.get(name, prior.start) for name, prior in PRIORS.items()}
@@ -134,16 +178,20 @@ class Constants:
         return self.values[name]
 
     def by_stack(self, stacks: Words) -> Callable[[str], Column]:
-        import numpy as np
-
-        index = np.select([stacks == name for name in STACKS], range(len(STACKS)), default=0)
+        index = _index(stacks, STACKS, STACKS[0])
 
         def column(name: str) -> Column:
-            table = np.array([self.values[f"{name}.{stack}"] for stack in STACKS])
-            found: Column = table[index]
-            return found
+            return self._table([f"{name}.{SHARED[name][stack]}" for stack in STACKS])[..., index]
 
         return column
+
+    def _table(self, names: Sequence[str]) -> Column:
+        """Their values, along the last axis."""
+        import numpy as np
+
+        values = np.broadcast_arrays(*(np.atleast_1d(self.values[name]) for name in names))
+        found: Column = np.concatenate(values, axis=-1)
+        return found
 
     def matrix_efficiency(self, cases: Cases) -> Column:
         import numpy as np
@@ -160,18 +208,34 @@ class Constants:
         return self._by_generation(cases, "flash", "flash")
 
     def _by_generation(self, cases: Cases, name: str, otherwise: str) -> Column:
-        import numpy as np
-
-        table = np.array(
-            [self.values.get(f"{name}.{g}", self.values[f"{otherwise}.{g}"]) for g in GENERATIONS]
-        )
-        index = np.select(
-            [cases.generation == g for g in GENERATIONS],
-            range(len(GENERATIONS)),
-            default=GENERATIONS.index("ampere"),
-        )
-        found: Column = table[index]
+        own = [f"{name}.{g}" for g in GENERATIONS]
+        kin = [f"{otherwise}.{g}" for g in GENERATIONS]
+        table = self._table([o if o in self.values else k for o, k in zip(own, kin, strict=True)])
+        found: Column = table[..., _index(cases.generation, GENERATIONS, "ampere")]
         return found
+
+
+def _index(words: Words, known: Sequence[str], otherwise: str) -> Any:
+    """Of each word its place among the known ones."""
+    import numpy as np
+
+    single = _once(words)
+    found = np.full(len(single), known.index(otherwise), dtype=np.intp)
+    for name in set(single.tolist()) & set(known):
+        found[single == name] = known.index(name)
+    return np.broadcast_to(found, words.shape)
+
+
+def among(words: Words, names: Sequence[str]) -> Flags:
+    """Which of the words are among the names."""
+    import numpy as np
+
+    return np.broadcast_to(np.isin(_once(words), names), words.shape)
+
+
+def _once(words: Words) -> Words:
+    """A column that has one value for all cases is looked at once."""
+    return words[:1] if words.strides == (0,) else words
 
 
 @cache

@@ -12,6 +12,8 @@ from tradewind.model import Accelerator
 _RACK = {"GB200": 72, "GB300": 72}
 _TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e": 256, "v7x": 9216}
 
+# Of the chips that stand for a generation, where power and not silicon is what bounds matrix work.
+_WATTS_PER_TFLOPS = {"hopper": 0.708, "blackwell": 0.48}
 _UNOFFERED = 16  # the most in one machine of a chip that nobody rents out
 _BLOCK_SCALES = re.compile("Blackwell|CDNA4|NeuronCore-v4")
 # PyTorch has no build for what AMD made before CDNA and RDNA2.
@@ -38,8 +40,18 @@ def generation(accelerator: Accelerator) -> str:
     return "pascal" if accelerator.release_year < 2017 else "ampere"
 
 
+def power(accelerator: Accelerator) -> float:
+    """Watts for its 16-bit peak, against the chip that stands for its generation."""
+    half = accelerator.bf16_tflops or accelerator.fp16_tflops
+    usual = _WATTS_PER_TFLOPS.get(generation(accelerator))
+    if not (half and usual and accelerator.tdp_watts):
+        return 1.0
+    # Beyond the usual little is gained: the clock has its own limit.
+    return min(max(accelerator.tdp_watts / half / usual, 0.6), 1.25)
+
+
 def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
-    """peak, peak16, bandwidth, link, memory_gb, domain, generation, chip and fp8."""
+    """peak, peak16, bandwidth, power, link, memory_gb, domain, generation, chip and fp8."""
     eight = "fp8" in precision
     half = accelerator.bf16_tflops or accelerator.fp16_tflops or accelerator.fp32_tflops or 1.0
     if precision == "fp32":
@@ -51,6 +63,7 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
         "peak": peak * 1e12,
         "peak16": half * 1e12,
         "bandwidth": (accelerator.memory_bandwidth_gbps or 300) * 1e9,
+        "power": power(accelerator),
         "link": link * 1e9,
         "memory_gb": accelerator.memory_gb,
         "domain": _joined(accelerator) or 8,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind import csvfile
 from tradewind.csvfile import number
 from tradewind.errors import BadFile, InvalidValue, NotFound
-from tradewind.estimate import hardware
+from tradewind.estimate import hardware, interconnect
 from tradewind.estimate.cases import STACKS, Cases
 from tradewind.model import Accelerator
 
@@ -50,6 +50,7 @@ class Measurements:
     tokens_per_s: Column  # for each device
     sources: list[str]
     models: list[str]
+    networks: list[str]  # between machines, as described: "roce 200"
     unsupported: Counter[str]
     rows: int  # of pretraining that are fit to be used
 
@@ -59,6 +60,7 @@ class Measurements:
             self.tokens_per_s[mask],
             list(compress(self.sources, mask)),
             list(compress(self.models, mask)),
+            list(compress(self.networks, mask)),
             self.unsupported,
             self.rows,
         )
@@ -82,6 +84,7 @@ def read(
     outcomes: list[float] = []
     sources: list[str] = []
     models: list[str] = []
+    networks: list[str] = []
     unsupported: Counter[str] = Counter()
     total = 0
     for row in rows:
@@ -103,10 +106,12 @@ def read(
         outcomes.append(outcome)
         sources.append(row.get("source", ""))
         models.append(row.get("model", ""))
+        fabric = interconnect.fabric(row.get("interconnect", ""))
+        networks.append(f"{fabric} {case['network'] * 8 / 1e9:g}")
     if not found:
         raise none_usable(unsupported)
     cases = Cases.of({name: [case[name] for case in found] for name in found[0]})
-    return Measurements(cases, np.array(outcomes), sources, models, unsupported, total)
+    return Measurements(cases, np.array(outcomes), sources, models, networks, unsupported, total)
 
 
 def none_usable(unsupported: Counter[str]) -> BadFile:
@@ -127,7 +132,9 @@ def case_of(
     text = row.get("interconnect", "")
     if not case["generation"].startswith("tpu"):
         case["domain"] = 72 if "nvl72" in text else node
-    case["network"] = _network(text, node, case["generation"]) * 1e9 / 8
+    usual = network_gbps(case["generation"])
+    case["network"] = interconnect.network_gbps(text, node, usual) * 1e9 / 8
+    case["link"] = interconnect.link(text, case["generation"], case["link"])
     for name in ("tp", "pp", "vp", "cp", "ep", "micro_batch"):
         case[name] = number(row, name) or 1
     replicas = (number(row, "n_gpus") or 1) / (case["tp"] * case["pp"] * case["cp"])
@@ -180,22 +187,6 @@ def _recompute(text: str) -> int:
     if text == "full":
         return 2
     return 1 if text and text not in ("none", "unknown") else 0
-
-
-def _network(text: str, node: float, generation: str) -> float:
-    """Gbit/s for each device."""
-    for pattern, share in (
-        (r"(\d+)x(\d+)\s*Gb/s/node", node),
-        (r"(\d+)\s*Gb/s/node", node),
-        (r"(\d+)\s*Gb/s/gpu", 1),
-    ):
-        found = re.search(pattern, text)
-        if found:
-            product = 1.0
-            for part in found.groups():
-                product *= float(part)
-            return product / share
-    return network_gbps(generation)
 
 
 def network_gbps(generation: str) -> float:

@@ -1,6 +1,6 @@
 """How long a training step takes, by term. Pure, and vectorised over cases.
 
-    step = ((accumulation + (pp − 1)/vp) · micro + data-parallel + optimizer + fixed) · straggling
+    step = (accumulation · micro + bubble + data-parallel + optimizer + fixed) · straggling · age
     micro = ‖ layers/pp · layer + vocabulary, weight gathering ‖ + pipeline transfer
     layer = ‖ matrix + attention + elementwise + tensor/context/expert traffic, kernel launches ‖
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tradewind.estimate.cases import Cases
-from tradewind.estimate.constants import Constants
+from tradewind.estimate.constants import Constants, among
 from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 _BANDWIDTH_USED = 0.8  # of the memory's peak, by kernels that only move bytes
 _BYTES = 2  # of a value in 16 bits
+_ASYNCHRONOUS = ("hopper", "blackwell")  # whose matrix units need kernels of their own
+_PLAIN_KERNELS = ("fsdp-eager", "fsdp-compile", "nanotron")
+# Software gets faster by the year; how, nobody knows beyond the next one.
+_OLDEST, _NEWEST = 2022, 2027
+_LINE_RATE = 0.9  # of a network, by the best collectives
+_MISALIGNED = 0.78  # of the rate, where a shard is not whole tiles of 64: 94 of 120 TFLOP/s
 _UNPACKING = 0.5  # of the memory's peak, by kernels that dequantise
 
 
@@ -80,34 +86,41 @@ def step_time(cases: Cases, constants: Constants) -> StepTime:
     micro = _soft_max(compute, step.gather(), step.by_stack("overlap"))
     hop = step.hop()
     turns = c.accumulation + (c.pp - 1) / c.vp
-    data, optimizer = step.data(), step.optimizer()
+    data, optimizer = step.data(2 / 3 * compute), step.optimizer()
     # Collectives take their share of the chip even where they hide, and the slowest is waited for.
     straggling = 1 + np.where(c.devices > 1, k["crowding"], 0)
     straggling = straggling + k["straggling"] * np.log2(np.maximum(c.devices / c.domain, 1))
-    alone = turns * (micro + hop) + data + optimizer + k["fixed"]
+    # Only the last stage has the vocabulary: micro-batches wait for it, and a bubble does not.
+    bubble = (c.pp - 1) / c.vp * np.maximum(micro - vocabulary, 0)
+    alone = c.accumulation * micro + bubble + turns * hop + data + optimizer + k["fixed"]
     total = alone * straggling
+    aged = np.exp(k["progress"] * step.age)
 
     layers = c.accumulation * stage
     times = layers * hybrid
-    return StepTime(
-        step=total,
-        matrix=times * (2 + step.trained) * matrix + c.accumulation * arithmetic,
-        attention=times * 3.5 * attention,
-        elementwise=times * (1 + k["backward_elementwise"]) * elementwise
+    terms = {
+        "step": total,
+        "matrix": times * (2 + step.trained) * matrix + c.accumulation * arithmetic,
+        "attention": times * 3.5 * attention,
+        "elementwise": times * (1 + k["backward_elementwise"]) * elementwise
         + layers * unpacking
         + c.accumulation * moved,
-        vocabulary=c.accumulation * vocabulary,
-        recompute=times * again + c.accumulation * once_more,
-        launch=layers * (layer - worked) + c.accumulation * c.work_launch + k["fixed"],
-        tensor=times * 2 * tensor,
-        context=times * 3 * context,
-        expert=times * 2 * expert,
-        gather=c.accumulation * (micro - compute),
-        pipeline=turns * hop + (c.pp - 1) / c.vp * micro,
-        data=data,
-        optimizer=optimizer,
-        contention=total - alone,
-        tokens_per_s=c.micro_batch * c.sequence * c.accumulation / total / (c.tp * c.pp * c.cp),
+        "vocabulary": c.accumulation * vocabulary,
+        "recompute": times * again + c.accumulation * once_more,
+        "launch": layers * (layer - worked) + c.accumulation * c.work_launch + k["fixed"],
+        "tensor": times * 2 * tensor,
+        "context": times * 3 * context,
+        "expert": times * 2 * expert,
+        "gather": c.accumulation * (micro - compute),
+        "pipeline": turns * hop + bubble,
+        "data": data,
+        "optimizer": optimizer,
+        "contention": total - alone,
+    }
+    tokens = c.micro_batch * c.sequence * c.accumulation / (c.tp * c.pp * c.cp)
+    return StepTime(
+        **{name: term * aged for name, term in terms.items()},
+        tokens_per_s=tokens / (total * aged),
     )
 
 
@@ -129,10 +142,15 @@ class _Step:
         self.narrow = k["narrow_width"] * np.sqrt(self.relative) / c.d_model
         self.few = k["few_tokens"] * self.relative / self.tokens
         self.moved = c.bandwidth * _BANDWIDTH_USED
+        # More watts for the same peak hold a higher clock.
+        self.age = _NEWEST - np.clip(c.year, _OLDEST, _NEWEST)
+        self.fed = c.power ** k["power"]
         # Megatron before 2022 did not shard what lies outside the tensor-parallel region.
-        self.outside = c.d_model / np.where(c.stack == "megatron-preFA", 1, c.tp)
+        self.early = among(c.stack, ["megatron-preFA"])
+        self.outside = c.d_model / np.where(self.early, 1, c.tp)
         self.inside = c.link * k["link_used"]
-        self.across = c.network * k["network_used"]
+        # A fit may not talk a network past its line rate.
+        self.across = c.network * np.minimum(k["network_used"], _LINE_RATE)
 
     def over(self, group: Column) -> Column:
         """The rate between so many neighbours: the link where it joins them, else the network."""
@@ -149,9 +167,10 @@ class _Step:
         c, k = self.c, self.k
         inner = np.where(self.moe, c.d_ff_expert, c.d_ff) / c.tp
         thin = k["narrow_inner"] * np.sqrt(self.relative) / np.maximum(inner, 1)
-        efficiency = k.matrix_efficiency(c) * self.by_stack("matrix")
+        efficiency = k.matrix_efficiency(c) * self.by_stack("matrix") * self.fed
         # A stack's advantage is learned on some chips; on others it must not pass the peak.
         rate = c.peak * np.minimum(efficiency / (1 + self.narrow + thin + self.few), 1)
+        rate = rate * np.where((c.d_model / c.tp % 64 > 0) | (inner % 64 > 0), _MISALIGNED, 1)
         dense = 2 * self.tokens * (self.weights.attention + self.weights.dense) / c.tp / rate
         # An expert sees its share of the tokens of all devices that share it.
         each = self.tokens * c.ep * c.experts_per_token / np.maximum(c.experts, 1)
@@ -170,10 +189,17 @@ class _Step:
         seen = seen - c.windowed * np.maximum(seen - c.window, 0)
         flops = 4 * self.tokens * seen * c.n_heads * c.head_dim / c.tp
         flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
-        work = flops / (c.peak16 * np.where(fused, flash, k["unfused_efficiency"]))
+        # PyTorch brought kernels of the generation before to Hopper and what came after it.
+        older = among(c.stack, _PLAIN_KERNELS) & among(c.generation, _ASYNCHRONOUS)
+        flash = flash * np.where(older, k["older_attention"], 1) * self.fed
+        # Kernels work on heads of whole tiles.
+        tiles = np.where(fused, 32, 64)
+        filled = c.head_dim / (np.ceil(c.head_dim / tiles) * tiles)
+        work = flops / (c.peak16 * filled * np.where(fused, flash, k["unfused_efficiency"]))
         scores = c.micro_batch * c.n_heads / c.tp * c.sequence**2 * _BYTES
         work = work + np.where(fused, 0, scores * k["unfused_bytes"]) / self.moved
-        return work * c.attending
+        found: Column = work * c.attending
+        return found
 
     def elementwise(self) -> Column:
         import numpy as np
@@ -182,14 +208,14 @@ class _Step:
         active = np.where(self.moe, c.d_ff_expert * c.experts_per_token + c.d_ff_shared, c.d_ff)
         active = (active * np.where(c.gated > 0, 1.5, 1) + 2 * c.n_heads * c.head_dim) / c.tp
         values = k["bytes_outside"] * self.outside + k["bytes_inside"] * active
-        return self.by_stack("elementwise") * self.tokens * c.value_bytes * values / self.moved
+        return self.tokens * c.value_bytes * values / self.moved
 
     def vocabulary(self) -> Column:
         """The output layer and the loss, both ways."""
         import numpy as np
 
         c, k = self.c, self.k
-        efficiency = k.matrix_efficiency16(c) * self.by_stack("matrix")
+        efficiency = k.matrix_efficiency16(c) * self.by_stack("matrix") * self.fed
         rate = c.peak16 * np.minimum(efficiency / (1 + self.narrow + self.few), 1)
         work = (4 + 2 * self.trained) * self.tokens * c.d_model * c.vocab / c.tp / rate
         return work + self.tokens * c.vocab / c.tp * k["loss_bytes"] / self.moved
@@ -288,22 +314,26 @@ class _Step:
         found: Column = np.where(c.pp > 1, once, 0)
         return found
 
-    def data(self) -> Column:
+    def data(self, behind: Column) -> Column:
+        """What reducing gradients adds to the backward pass that it hides behind, the last one."""
         import numpy as np
 
         c = self.c
-        gradients = self.held * self.trained * 8
+        # Sharded optimizers scatter 16-bit gradients and gather weights; others reduce 32-bit ones.
+        each = np.where(self.early | (c.zero > 0), 4, 8)
+        gradients = self.held * self.trained * each
         reduced = gradients * (c.dp - 1) / c.dp / self.replica_rate()
         # Sharded inside groups, the groups still reduce what each device has of the gradients.
         groups = c.dp / c.shard
         between = gradients / c.shard * (groups - 1) / groups / self.across
+        reduced = np.where(c.zero == 3, between, reduced)
         far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
         late = self.by_stack("data_latency") * c.layers / c.pp * far
-        found: Column = np.where(
-            (c.dp > 1) & (c.zero < 3), reduced * self.by_stack("data") + late, 0
-        )
-        beside = np.where((c.zero == 3) & (groups > 1), between * self.by_stack("data"), 0)
-        return found + beside
+        # Early Megatron began to reduce when all gradients were there.
+        hiding = 1 + np.where(self.early, 0, self.by_stack("data"))
+        exposed = _soft_max(behind, reduced, hiding) - behind
+        found: Column = np.where(c.dp > 1, exposed + np.where(c.zero < 3, late, 0), 0)
+        return found
 
     def optimizer(self) -> Column:
         import numpy as np

@@ -182,8 +182,8 @@ _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz
 @command.command(
     "estimate",
     examples="""
-    # as for a lab that we never saw
-    tradewind bench estimate --leave-one-source-out
+    # as for what nobody has measured yet: the strictest judge
+    tradewind bench estimate --data throughput.csv.gz --leave-blocks-out
     """,
 )
 @_data
@@ -195,27 +195,39 @@ _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz
     is_flag=True,
     help="Refit without each dozenth of the models, and score their rows.",
 )
+@click.option(
+    "--leave-blocks-out",
+    is_flag=True,
+    help="Refit without whole blocks, and score them: a source on a generation of accelerators, "
+    "later releases, networks between machines.",
+)
 @click.option("--speed", is_flag=True, help="Estimates a second instead.")
 @_json
 def estimate(
     data: str | None,
     leave_one_source_out: bool,
     leave_models_out: bool,
+    leave_blocks_out: bool,
     speed: bool,
     as_json: bool,
 ) -> None:
     """How near the estimates of speed come to measured training runs."""
     from tradewind.bench import estimate as bench
 
-    if leave_one_source_out and leave_models_out:
-        raise click.UsageError("leave sources or models out, not both")
+    asked = {
+        "sources": leave_one_source_out,
+        "models": leave_models_out,
+        "blocks": leave_blocks_out,
+    }
+    chosen = [name for name, wanted in asked.items() if wanted]
+    if len(chosen) > 1:
+        raise click.UsageError(f"leave {' or '.join(chosen)} out, not both")
     if speed:
         found = bench.speed()
     else:
         path = _needed(data)
         with render.busy("estimating"):
-            out = "sources" if leave_one_source_out else "models" if leave_models_out else None
-            found = bench.measure(path, leave_out=out)
+            found = bench.measure(path, leave_out=chosen[0] if chosen else None)
     _figures(found, as_json)
 
 
@@ -326,7 +338,7 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
             click.echo(f"{name:<20} {value}")
     for reason, rows in found.get("unsupported_reasons", {}).items():
         click.echo(f"  unsupported {rows:>6}  {reason}")
-    for name, figures in by_source.items():
+    for name, figures in {**found.get("by_judge", {}), **by_source}.items():
         click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))
 
 
