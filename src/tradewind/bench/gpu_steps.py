@@ -125,9 +125,6 @@ def _common(shape: Step, accelerator: Accelerator) -> dict[str, Any]:
         "network": 50e9,
         "stack": "fsdp-compile" if shape.compiled else "fsdp-eager",
         "fused": float(shape.compiled),
-        # PyTorch's mixed precision keeps the weights in 32 bits, and no second copy.
-        "weight_bytes": 4,
-        "optimizer_bytes": 8,
     }
 
 

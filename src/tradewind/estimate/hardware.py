@@ -12,6 +12,8 @@ from tradewind.model import Accelerator
 _RACK = {"GB200": 72, "GB300": 72}
 _TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e": 256, "v7x": 9216}
 
+PURE = "pure-bf16"  # weights, gradients and the optimizer's states too, and no 32-bit copy
+_GIB, _GB = 2.0**30, 1e9
 _UNOFFERED = 16  # the most in one machine of a chip that nobody rents out
 _BLOCK_SCALES = re.compile("Blackwell|CDNA4|NeuronCore-v4")
 # PyTorch has no build for what AMD made before CDNA and RDNA2.
@@ -60,6 +62,11 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
     }
 
 
+def capacity_gb(accelerator: Accelerator) -> float:
+    """In 10**9 bytes: what its maker calls 80 GB are 80 GiB, and 85.9."""
+    return accelerator.memory_gb * _GIB / _GB
+
+
 def domain(accelerator: Accelerator, per_node: int) -> int:
     """Devices that the fast link joins: those of a node, of a rack, or of a TPU slice."""
     return _joined(accelerator) or per_node
@@ -84,6 +91,8 @@ def precisions(accelerator: Accelerator) -> list[str]:
         found.append("mxfp8")
     if accelerator.fp32_tflops or accelerator.tf32_tflops:
         found.append("fp32")
+    if "bf16" in found:
+        found.append(PURE)
     return found
 
 

@@ -121,7 +121,7 @@ def _row(plan: Plan) -> list[Any]:
         "layout": clean(plan.layout_words),
         "software": clean(", ".join(dict.fromkeys(filter(None, (plan.stack, plan.precision))))),
         "memory": plan.memory_gb,
-        "capacity": plan.capacity_gb,
+        "capacity": round(plan.capacity_gb, 1),
         "speed": plan.samples_per_s,
     }
     return [_number(v) if isinstance(v, float) else v for v in (values[c] for c in COLUMNS)]
