@@ -157,9 +157,8 @@ def command(
     if hardware.strip().lower() in ("cpu", "none"):
         raise InvalidValue("training is estimated on accelerators only", hint="for example 8xA10G")
     catalog = catalogs.load()
-    match = catalog.names.resolve(hardware)
-    accelerator = catalog.accelerators[catalog.names.one(hardware)]
-    count = check_count(accelerator, match.count or 1, catalog.most_in_a_machine(accelerator.name))
+    accelerator, given_count = catalog.variant(hardware)
+    count = check_count(accelerator, given_count or 1, catalog.most_in_a_machine(accelerator.name))
     bits = _parsed("--network", parse_bandwidth, network)
     question = Question(
         model=models.load(model),
