@@ -110,8 +110,7 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     case["memory_gb"] = number(row, "accelerator_mem_gb") or case["memory_gb"]
     words = _words(row)
     eager = case["stack"] in ("nanotron", "fsdp-eager") and not _has(words, _FUSED_LOSS)
-    case |= {"fused": 0 if eager else 1, "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12}
-    case["mixed"] = 1
+    case |= {"fused": 0 if eager else 1, "trained": 1, "weight_bytes": 2}
     # Policies of one's own keep or offload little; and what is not told was made to fit.
     if _has(row.get("activation_ckpt", ""), ("custom", "offload", "unknown")):
         case["recompute"] = 2
