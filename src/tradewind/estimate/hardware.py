@@ -14,6 +14,8 @@ _TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e":
 
 PURE = "pure-bf16"  # weights, gradients and the optimizer's states too, and no 32-bit copy
 _GIB, _GB = 2.0**30, 1e9
+# Boards whose GDDR memory holds its own check bits: their drivers report 15 of 16 GiB.
+_CHECKED = frozenset("A2 A10 A10G A16 A40 L4 L40 L40S T4".split())
 _UNOFFERED = 16  # the most in one machine of a chip that nobody rents out
 _BLOCK_SCALES = re.compile("Blackwell|CDNA4|NeuronCore-v4")
 # PyTorch has no build for what AMD made before CDNA and RDNA2.
@@ -54,7 +56,7 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
         "peak16": half * 1e12,
         "bandwidth": (accelerator.memory_bandwidth_gbps or 300) * 1e9,
         "link": link * 1e9,
-        "memory_gb": accelerator.memory_gb,
+        "memory_gb": memory_gib(accelerator),
         "domain": _joined(accelerator) or 8,
         "generation": generation(accelerator),
         "chip": accelerator.name,
@@ -64,7 +66,12 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
 
 def capacity_gb(accelerator: Accelerator) -> float:
     """In 10**9 bytes: what its maker calls 80 GB are 80 GiB, and 85.9."""
-    return accelerator.memory_gb * _GIB / _GB
+    return memory_gib(accelerator) * _GIB / _GB
+
+
+def memory_gib(accelerator: Accelerator) -> float:
+    """What its driver reports, rounded."""
+    return accelerator.memory_gb * (15 / 16 if accelerator.name in _CHECKED else 1)
 
 
 def domain(accelerator: Accelerator, per_node: int) -> int:
