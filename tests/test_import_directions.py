@@ -70,7 +70,7 @@ MAY = {
     "plan": BASE | {"model", "catalog", "estimate", "policy"},
     "bench": BASE
     | {"model", "catalog", "estimate", "torch", "plan", "workload", "store", "journal"}
-    | {"controller", "providers", "runs", "runs_store"},
+    | {"controller", "providers", "runs", "runs_store", "gpus"},
     "api": BASE
     | {"model", "catalog", "plan", "workload", "store", "journal", "runs", "runs_store", "ledger"}
     | {"providers", "controller", "supervisor", "report"},

@@ -73,3 +73,17 @@ class Gpus:
             temperature_c=ask(nvml.nvmlDeviceGetTemperature, nvml.NVML_TEMPERATURE_GPU),
             slowed=tuple(word for word, bit in _SLOWED.items() if bits & bit),
         )
+
+
+def driver_version() -> str:
+    """Empty where there is no driver, or nothing to ask it with."""
+    try:
+        import pynvml as nvml
+    except ImportError:
+        return ""
+    try:
+        nvml.nvmlInit()
+        told = nvml.nvmlSystemGetDriverVersion()
+    except nvml.NVMLError:
+        return ""
+    return told.decode() if isinstance(told, bytes) else str(told)

@@ -138,3 +138,35 @@ def test_no_text_breaks_it(text: str) -> None:
         return
     assert match.names
     assert set(match.names) <= set(REAL.accelerators)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "memory_gb", "count"),
+    [
+        ("H100-SXM-96", "H100-SXM", 96, None),
+        ("8xH100-SXM-96GB", "H100-SXM", 96, 8),
+        ("H100-SXM5-80GB", "H100-SXM", 80, None),
+        ("A100-SXM4-80GB", "A100-80GB", 80, None),
+        ("H200-141", "H200", 141, None),
+        ("GH200-96", "GH200", 96, None),
+        ("GH200-144GB", "GH200", 144, None),
+        ("GH200-480GB", "GH200", 96, None),  # of the host
+        ("v5e-16", "TPU-v5e", 16, 16),
+    ],
+)
+def test_a_variant_has_the_memory_it_says(
+    text: str, name: str, memory_gb: float, count: float | None
+) -> None:
+    found, number = REAL.variant(text)
+    assert (found.name, found.memory_gb, number) == (name, memory_gb, count)
+
+
+@pytest.mark.parametrize("text", ["H100-SXM-960", "H100-SXM-8", "nonsense-80", "H100-96"])
+def test_a_variant_that_cannot_be(text: str) -> None:
+    with pytest.raises(NotFound):
+        REAL.variant(text)
+
+
+def test_what_nobody_rents_out_is_not_looked_for() -> None:
+    with pytest.raises(NotFound):
+        NAMES.resolve("H100-SXM-96")

@@ -39,7 +39,7 @@ def test_a_layout_that_is_left_open_is_chosen(cli: Cli) -> None:
         assert cli(*arguments, "--tp", tp, "--json").json["tokens_per_s"] <= chosen["tokens_per_s"]
     out = cli(*arguments).out
     assert "the best of" in out
-    assert "of 80 GB" in out
+    assert "of 85.9 GB" in out  # 80 GiB
     assert "bound by" in out
 
 
@@ -312,3 +312,22 @@ def test_calibrate_does_one_thing_at_a_time(
     ran = cli("calibrate", *given, "--out", str(tmp_path / "out.json"))
     assert ran.code != 0
     assert words in ran.err
+
+
+def test_pure_bf16_and_what_is_told_of_memory(cli: Cli) -> None:
+    arguments = (
+        "estimate", "--model", "llama-3.1-8b", "--on", "H200", "--seq", "4096", "--global-batch",
+        "1", "--stack", "fsdp-eager", "--activation-checkpointing", "none", "--json",
+    )  # fmt: skip
+    mixed = cli(*arguments).json
+    pure = cli(*arguments, "--precision", "pure-bf16").json
+    assert pure["fits"]
+    assert pure["precision"] == "pure-bf16"
+    told, before = pure["memory_gb"], mixed["memory_gb"]
+    assert told["weights"] + told["optimizer"] == pytest.approx(6 * pure["parameters"] / 1e9, 0.01)
+    assert before["weights"] + before["optimizer"] == pytest.approx(12 * 8.03, 0.01)
+    beside = told["context"] + told["buffers"]
+    assert told["allocated"] < told["reserved"] == pytest.approx(told["total"] - beside)
+    assert told["total"] == told["peak"] < pure["usable_gb"] < pure["capacity_gb"]
+    # Nothing to shard over.
+    assert cli(*arguments, "--sharding", "fsdp").json["memory_gb"] == before

@@ -193,7 +193,7 @@ def test_32_bits_take_more_of_everything() -> None:
         "sharding": "none",
         "recompute": "none",
     }
-    half, single = (answer(question("gpt2", precision=p, **fixed)) for p in ("bf16", "fp32"))
+    half, single = (answer(question("gpt2", precision=p, **fixed)) for p in ("pure-bf16", "fp32"))
     assert single.samples_per_s < half.samples_per_s
     assert single.memory_gb["activations"] == pytest.approx(2 * half.memory_gb["activations"])
 
@@ -241,4 +241,6 @@ def test_published_speeds_of_other_models() -> None:
 def test_the_weights_held_are_those_of_the_model(name: str) -> None:
     asked = question(name, per_node=1, sharding="none", recompute="none", micro_batch=1)
     found = answer(asked)
-    assert found.memory_gb["weights"] == pytest.approx(2 * found.parameters / GB, rel=0.06)
+    assert found.memory_gb["weights"] == pytest.approx(4 * found.parameters / GB, rel=0.06)
+    pure = answer(replace(asked, precision="pure-bf16"))
+    assert pure.memory_gb["weights"] == pytest.approx(found.memory_gb["weights"] / 2)

@@ -15,7 +15,7 @@ from tradewind.estimate import calibrate_memory, outcomes
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import MEMORY_PRIORS, Constants
 from tradewind.estimate.memory import (
-    GB,
+    GIB,
     MemoryUse,
     fit_probability,
     fits,
@@ -25,8 +25,8 @@ from tradewind.estimate.memory import (
 )
 
 ITEMS = (
-    "weights", "gradients", "optimizer", "activations", "logits", "gathered", "buffers", "context",
-    "fragmentation",
+    "weights", "copies", "gradients", "optimizer", "activations", "logits", "gathered", "buffers",
+    "context", "fragmentation",
 )  # fmt: skip
 NANOTRON_1B = LLAMA | {
     "layers": 16, "d_model": 2048, "head_dim": 64, "n_kv_heads": 32, "d_ff": 8192,
@@ -50,6 +50,7 @@ odd = st.fixed_dictionaries(
         "trained": st.sampled_from([1, 0.004]),
         "weight_bytes": st.sampled_from([0.6, 2, 4]),
         "optimizer_bytes": st.sampled_from([0.25, 4, 8, 12]),
+        "mixed": st.sampled_from([0, 1]),
     }
 )
 models = st.sampled_from([LLAMA, MIXTRAL])
@@ -111,7 +112,7 @@ def test_the_probability_falls_with_what_is_needed() -> None:
 
 
 def test_an_accelerators_gigabytes_are_binary() -> None:
-    assert usable(of({}), K)[0] == 80 * GB * K["usable_memory"]
+    assert usable(of({}), K)[0] == 80 * GIB * K["usable_memory"]
 
 
 def test_an_unfused_loss_holds_its_logits_several_times() -> None:
@@ -156,8 +157,8 @@ def test_what_is_quantised_and_what_is_not() -> None:
 def test_training_at_one_precision_has_one_gradient() -> None:
     weights = item("weights", {"weight_bytes": 4, "optimizer_bytes": 8})
     assert item("gradients", {"weight_bytes": 4, "optimizer_bytes": 8}) == weights
-    assert item("gradients", {"optimizer_bytes": 4}) == item("weights", {})
-    assert item("gradients", {"optimizer_bytes": 0}) == 0
+    assert item("gradients", {"optimizer_bytes": 4, "mixed": 0}) == item("weights", {})
+    assert item("gradients", {"optimizer_bytes": 0, "mixed": 0}) == 0
 
 
 def test_only_sharded_weights_are_gathered() -> None:
@@ -191,7 +192,7 @@ def test_known_peaks() -> None:
         (NANOTRON_8B, {"dp": 2, "pp": 4, "tp": 4, "zero": 1, "micro_batch": 8}, 76.2),
     ):
         found = use(chosen, model, first_stage=True).allocated()
-        assert float(found[0]) / GB == pytest.approx(told, rel=0.2)
+        assert float(found[0]) / GIB == pytest.approx(told, rel=0.2)
 
 
 def row(**changed: str) -> dict[str, str]:
@@ -230,7 +231,7 @@ def test_the_stack_of_a_row_that_does_not_tell(
 
 def test_units_of_published_peaks() -> None:
     assert read().peak_gb[0] == 10
-    assert read(source="litgpt").peak_gb[0] == pytest.approx(10 * 1e9 / GB)
+    assert read(source="litgpt").peak_gb[0] == pytest.approx(10 * 1e9 / GIB)
     assert read(source="bigscience-v100").whole[0]
     tensors = read(stack="megatron").as_published(K)[0]
     assert tensors < read(stack="megatron", source="bigscience-v100").as_published(K)[0]
@@ -268,7 +269,7 @@ def test_fitting_finds_what_made_the_peaks() -> None:
     rows = outcomes.Outcomes(
         cases=cases,
         ran=fits(cases, made, truth).astype(float),
-        peak_gb=made.allocated() / GB,
+        peak_gb=made.allocated() / GIB,
         whole=np.zeros(number, dtype=bool),
         sources=["a", "b"] * (number // 2),
         models=["nanotron-8b"] * number,

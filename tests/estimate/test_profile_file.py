@@ -50,7 +50,8 @@ def test_what_is_frozen_costs_no_optimizer() -> None:
     whole = answer(Question(model=PROFILE, accelerator=chip, recompute="none", micro_batch=32))
     frozen = replace(PROFILE, trainable_parameters=1_000_000)
     part = answer(Question(model=frozen, accelerator=chip, recompute="none", micro_batch=32))
-    assert part.memory_gb["optimizer"] == pytest.approx(whole.memory_gb["optimizer"] / 25)
+    # Weights that are not trained are held in 16 bits; those that are have a copy in 32.
+    assert part.memory_gb["optimizer"] / 12 == pytest.approx(whole.memory_gb["optimizer"] / 8 / 25)
     assert (whole.sample, whole.tokens_per_s, whole.sequence) == ("sample", None, None)
 
 

@@ -190,6 +190,12 @@ def test_every_model_is_found_by_its_own_name_and_makes_sense() -> None:
         ("runwayml/stable-diffusion-v1-5", "stable-diffusion-1.5"),
         ("SDXL", "stable-diffusion-xl"),
         ("  openai/whisper-large-v3 ", "whisper-large-v3"),
+        ("deepseekv3", "deepseek-v3"),
+        ("DeepSeekV3-Base", "deepseek-v3"),
+        ("llama31-8b-instruct", "llama-3.1-8b"),
+        ("qwen2_5_7b", "qwen2.5-7b"),
+        ("mixtral8x7b", "mixtral-8x7b"),
+        ("gptoss-120b", "gpt-oss-120b"),
     ],
 )
 def test_spellings(text: str, name: str) -> None:

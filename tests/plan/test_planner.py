@@ -306,7 +306,7 @@ def test_work_by_measurement_is_carried_to_other_chips() -> None:
     assert by_type["p4de"].work_hours == pytest.approx(100)
     assert by_type["p5"].work_hours < 60
     assert by_type["a100"].work_hours > 100
-    assert why(found, "t4") == ("memory", "does not fit by 14 GB: it needs 30 GB an accelerator")
+    assert why(found, "t4") == ("memory", "does not fit by 16 GB: it needs 32 GB an accelerator")
 
 
 def test_deadlines_that_are_past() -> None:

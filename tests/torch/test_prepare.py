@@ -146,7 +146,7 @@ def made(tmp_path: Path, **more: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16", "pure-bf16"])
 def test_one_process_learns_in_every_precision(tmp_path: Path, precision: str) -> None:
     prepared = made(tmp_path, layout={"micro_batch": 3, "recompute": "full"}, precision=precision)
     tokens = torch.arange(96).view(8, 12) % 40
@@ -154,6 +154,8 @@ def test_one_process_learns_in_every_precision(tmp_path: Path, precision: str) -
     assert losses[-1] < losses[0] - 1
     assert (prepared.scaler is not None) == (precision == "fp16")
     assert prepared.batch_size == 3
+    kind = torch.bfloat16 if precision == "pure-bf16" else torch.float32
+    assert {weight.dtype for weight in prepared.model.parameters()} == {kind}
 
 
 def test_batches_of_many_shapes(tmp_path: Path) -> None:

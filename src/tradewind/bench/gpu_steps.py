@@ -1,18 +1,21 @@
 """Real training steps on this machine's GPU against their estimates: time and peak memory.
 
-A plain decoder, trained in bf16 by autocast with AdamW on 32-bit weights, is timed over a range of
-shapes. Needs torch and a GPU.
+A plain decoder, trained with fused AdamW, is timed over a range of shapes (`gpu_shapes.py`). Needs
+torch and a GPU; a trial with tiny shapes runs on a CPU too, and then there is no peak.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
-from tradewind.bench.decoder import decoder, inner, loss
+from tradewind import clock
+from tradewind.bench.decoder import adapt, decoder, loss
+from tradewind.bench.gpu_shapes import SHAPES, Step, case_of, running
 from tradewind.errors import MissingExtra, NotFound
 from tradewind.estimate import columns, hardware
 from tradewind.estimate.cases import Cases
@@ -22,86 +25,75 @@ from tradewind.estimate.time import step_time
 from tradewind.model import Accelerator
 from tradewind.torch.profiling.profile import profile
 
+_WARM_UP = 3  # steps that are not timed
+
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    layers: int
-    d_model: int
-    sequence: int
-    micro_batch: int
-    recompute: bool
-    compiled: bool
-    vocab: int = 32_000
+class Measured:
+    """Of one step; bytes are None where no GPU counts them."""
+
+    step: Step
+    seconds: float  # the median of so many that were timed
+    timed: int
+    allocated: int | None  # torch.cuda.max_memory_allocated
+    reserved: int | None  # torch.cuda.max_memory_reserved
+    context: int | None  # what the driver and its libraries take beside
 
     @property
-    def d_ff(self) -> int:
-        return inner(self.d_model)
-
-    def model(self) -> Any:
-        return decoder(self.layers, self.d_model, self.vocab, recompute=self.recompute)
-
-    @property
-    def heads(self) -> int:
-        return self.d_model // 128
+    def tokens_per_s(self) -> float:
+        return self.step.micro_batch * self.step.sequence / self.seconds
 
 
-SHAPES = (
-    Step(16, 2048, 2048, 16, recompute=False, compiled=True),
-    Step(8, 4096, 4096, 4, recompute=False, compiled=True),
-    Step(8, 4096, 4096, 4, recompute=True, compiled=True),
-    Step(4, 8192, 4096, 2, recompute=False, compiled=True),
-    *(
-        Step(layers, width, sequence, micro, recompute, compiled=False)
-        for layers, width, sequence, micro in (
-            (12, 1024, 1024, 8),
-            (12, 1024, 1024, 32),
-            (16, 2048, 2048, 4),
-            (16, 2048, 2048, 16),
-            (16, 2048, 8192, 2),
-            (8, 4096, 2048, 4),
-            (8, 4096, 4096, 4),
-            (8, 4096, 16_384, 1),
-            (4, 8192, 2048, 4),
-            (4, 8192, 4096, 2),
-        )
-        for recompute in (False, True)
-    ),
-)
-
-
-def measure(accelerator: Accelerator, steps: int = 8) -> Iterator[dict[str, Any]]:
-    """One entry a shape, as it is measured: milliseconds and gigabytes, and their estimates."""
-    torch = _torch()
-    for shape in SHAPES:
+def measure(shapes: Sequence[Step] = SHAPES, steps: int = 8) -> Iterator[Measured]:
+    """One entry a shape, as it is measured. What does not fit is left out."""
+    torch, device = _torch(), where()
+    for shape in shapes:
         try:
-            seconds, peak = _run(torch, shape, steps)
-        except torch.cuda.OutOfMemoryError:
+            yield _run(torch, shape, steps, device)
+        except torch.OutOfMemoryError:
             continue
         finally:
             gc.collect()  # a model is a ring of references; its memory would count as the next's
-            torch.cuda.empty_cache()
-        time, memory = estimated(shape, accelerator)
-        by_profile = _profiled(torch, shape, accelerator)
-        yield {
-            "layers": shape.layers,
-            "d_model": shape.d_model,
-            "sequence": shape.sequence,
-            "micro_batch": shape.micro_batch,
-            "recompute": shape.recompute,
-            "compiled": shape.compiled,
-            "measured_ms": round(1e3 * seconds, 2),
-            "estimated_ms": round(1e3 * time, 2),
-            "time_ratio": round(time / seconds, 3),
-            "measured_gb": round(peak / GB, 2),
+            if device == "cuda":
+                torch.cuda.empty_cache()
+
+
+def compared(found: Measured, accelerator: Accelerator) -> dict[str, Any]:
+    """A measurement beside its estimates: milliseconds, and GB of 10**9 bytes."""
+    shape, seconds = found.step, found.seconds
+    time, memory = estimated(shape, accelerator)
+    row = {
+        **asdict(shape),
+        "measured_ms": round(1e3 * seconds, 2),
+        "estimated_ms": round(1e3 * time, 2),
+        "time_ratio": round(time / seconds, 3),
+    }
+    if found.allocated:
+        row |= {
+            "measured_gb": round(found.allocated / GB, 2),
             "estimated_gb": round(memory / GB, 2),
-            "memory_ratio": round(memory / peak, 3),
-            "profile_time_ratio": round(by_profile[0] / seconds, 3),
-            "profile_memory_ratio": round(by_profile[1] / peak, 3),
+            "memory_ratio": round(memory / found.allocated, 3),
         }
+        if not (shape.lora or shape.experts):
+            by_profile = _profiled(_torch(), shape, accelerator)
+            row["profile_time_ratio"] = round(by_profile[0] / seconds, 3)
+            row["profile_memory_ratio"] = round(by_profile[1] / found.allocated, 3)
+    return row
+
+
+def where() -> str:
+    return "cuda" if _torch().cuda.is_available() else "cpu"
 
 
 def device_name() -> str:
-    name: str = _torch().cuda.get_device_name(0)
+    """As its driver calls it."""
+    torch = _torch()
+    if not torch.cuda.is_available():
+        raise NotFound(
+            "there is no GPU that PyTorch can use",
+            hint="run it on a machine with one; --tiny tries the command on the CPU",
+        )
+    name: str = torch.cuda.get_device_name(0)
     return name
 
 
@@ -112,41 +104,12 @@ def _torch() -> Any:
         raise MissingExtra(
             "timing steps needs torch", hint="pip install 'tradewind[torch]'"
         ) from None
-    if not torch.cuda.is_available():
-        raise NotFound("there is no GPU that PyTorch can use", hint="run it on a machine with one")
     return torch
-
-
-def _common(shape: Step, accelerator: Accelerator) -> dict[str, Any]:
-    return {
-        **hardware.columns(accelerator, "bf16"),
-        "micro_batch": shape.micro_batch,
-        "recompute": 2 if shape.recompute else 0,
-        "network": 50e9,
-        "stack": "fsdp-compile" if shape.compiled else "fsdp-eager",
-        "fused": float(shape.compiled),
-        # PyTorch's mixed precision keeps the weights in 32 bits, and no second copy.
-        "weight_bytes": 4,
-        "optimizer_bytes": 8,
-    }
 
 
 def estimated(shape: Step, accelerator: Accelerator) -> tuple[float, float]:
     """Seconds and bytes by the shape."""
-    return _foretold(
-        _common(shape, accelerator)
-        | {
-            "layers": shape.layers,
-            "d_model": shape.d_model,
-            "n_heads": shape.heads,
-            "n_kv_heads": shape.heads,
-            "head_dim": 128,
-            "d_ff": shape.d_ff,
-            "gated": 1,
-            "vocab": shape.vocab,
-            "sequence": shape.sequence,
-        }
-    )
+    return _foretold(case_of(shape, accelerator))
 
 
 def _profiled(torch: Any, shape: Step, accelerator: Accelerator) -> tuple[float, float]:
@@ -154,49 +117,71 @@ def _profiled(torch: Any, shape: Step, accelerator: Accelerator) -> tuple[float,
     whole = replace(shape, recompute=False, compiled=False)
 
     def factory() -> Any:
-        module = whole.model()
+        module = _model(whole)
         tokens = torch.zeros(1, shape.sequence, dtype=torch.long)
 
         return module, (tokens,), lambda logits: loss(logits, tokens)
 
     counted = profile(factory, dtype="bf16", name="decoder")
     work = columns.of_profile(counted, fused=shape.compiled)
-    return _foretold({**work, "sequence": 1, **_common(shape, accelerator)})
+    mixed = {"mixed": float(shape.precision != hardware.PURE)}
+    if not mixed["mixed"]:
+        mixed["optimizer_bytes"] = 4.0
+    return _foretold({**work, "sequence": 1, **running(shape, accelerator), **mixed})
 
 
 def _foretold(case: dict[str, Any]) -> tuple[float, float]:
     cases, constants = Cases.of(case), fitted()
-    use = memory_use(cases, constants)
-    held = use.allocated() + use.context
+    held = memory_use(cases, constants).allocated()
     return float(step_time(cases, constants).step[0]), float(held[0])
 
 
-def _run(torch: Any, shape: Step, steps: int) -> tuple[float, float]:
+def _model(shape: Step) -> Any:
+    return decoder(
+        shape.layers, shape.d_model, shape.vocab, recompute=shape.recompute, experts=shape.experts
+    )
+
+
+def _run(torch: Any, shape: Step, steps: int, device: str) -> Measured:
     torch.compiler.reset()
-    model = shape.model().cuda()
+    model = _model(shape)
+    pure = shape.precision == hardware.PURE
+    if pure:
+        model.to(torch.bfloat16)
+    if shape.lora:
+        adapt(model, shape.lora)
+    model.to(device)
     if shape.compiled:  # block by block, as is usual: the first one's code serves all others
         for block in model.blocks:
             block.compile()
     loss_of = torch.compile(loss) if shape.compiled else loss
-    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    size = (shape.micro_batch, shape.sequence)
-    tokens = torch.randint(shape.vocab, size, device="cuda")
-    torch.cuda.reset_peak_memory_stats()
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    optimizer = torch.optim.AdamW(trained, fused=True)
+    tokens = torch.randint(shape.vocab, (shape.micro_batch, shape.sequence), device=device)
+    on_gpu = device == "cuda"
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
     taken = []
-    for number in range(steps + 3):
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        with torch.autocast("cuda", torch.bfloat16):
+    for number in range(steps + _WARM_UP):
+        before = clock.stopwatch()
+        with nullcontext() if pure else torch.autocast(device, torch.bfloat16):
             made = loss_of(model(tokens), tokens)
         made.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        end.record()
-        torch.cuda.synchronize()
-        if number >= 3:
-            taken.append(start.elapsed_time(end) / 1e3)
-    # What the driver takes is no tensor, but it is memory.
-    free, total = torch.cuda.mem_get_info()
-    reserved = torch.cuda.memory_reserved()
-    context = total - free - reserved
-    return median(taken), float(torch.cuda.max_memory_allocated() + context)
+        if on_gpu:
+            torch.cuda.synchronize()
+        if number >= _WARM_UP:
+            taken.append(clock.stopwatch() - before)
+    if not on_gpu:
+        return Measured(shape, median(taken), steps, None, None, None)
+    cuda = torch.cuda
+    free, total = cuda.mem_get_info()
+    return Measured(
+        shape,
+        median(taken),
+        steps,
+        allocated=cuda.max_memory_allocated(),
+        reserved=cuda.max_memory_reserved(),
+        context=total - free - cuda.memory_reserved(),
+    )

@@ -75,7 +75,7 @@ def finders() -> tuple[
     def accelerator(name: str, memory_gb: float | None) -> Accelerator:
         name = _SAME_CHIP.get(name, name)
         exact = known.names.canonical(name, memory_gb)
-        return known.accelerators[exact or known.names.resolve(name).names[0]]
+        return known.accelerators[exact or known.names.variant(name)[0].names[0]]
 
     def shape(name: str) -> Mapping[str, float] | None:
         try:

@@ -99,9 +99,9 @@ def _job(
 
 def estimated_tokens_s(accelerator: Accelerator) -> float:
     """Of the plain loop, by `tradewind estimate`'s own model."""
-    from tradewind.bench import gpu_steps
+    from tradewind.bench import gpu_shapes, gpu_steps
 
-    shape = gpu_steps.Step(
+    shape = gpu_shapes.Step(
         BIG.layers, BIG.width, BIG.sequence, BIG.micro_batch, recompute=False, compiled=False
     )
     return BIG.tokens / gpu_steps.estimated(shape, accelerator)[0]

@@ -4,13 +4,13 @@ have observed. Three tables with three owners; they meet here and nowhere else."
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from tradewind import clock
 from tradewind.catalog import query as queries
-from tradewind.catalog.names import Names, nearest, provider_name
+from tradewind.catalog.names import Names, ambiguous, nearest, provider_name
 from tradewind.catalog.query import Patterns, Query, Selection
 from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS, Accelerator, Market
@@ -48,6 +48,15 @@ class Catalog:
     @property
     def providers(self) -> list[str]:
         return sorted(self.table.columns["provider"].values)
+
+    def variant(self, text: str) -> tuple[Accelerator, float | None]:
+        """The one accelerator that `text` names, and how many of it; with the memory it says,
+        though nobody rents such a one out (`H100-SXM-96`)."""
+        match, memory_gb = self.names.variant(text)
+        if len(match.names) > 1:
+            raise ambiguous(text, match.names)
+        found = self.accelerators[match.names[0]]
+        return (replace(found, memory_gb=memory_gb) if memory_gb else found), match.count
 
     def most_in_a_machine(self, accelerator: str) -> float | None:
         """The most of it that anybody offers in one machine, or None where nobody does."""

@@ -128,8 +128,37 @@ class Names:
         """The single accelerator that `text` names; a family is ambiguous here."""
         names = self.resolve(text).names
         if len(names) > 1:
-            raise _ambiguous(text, names)
+            raise ambiguous(text, names)
         return names[0]
+
+    def variant(self, text: str) -> tuple[Match, float | None]:
+        """As `resolve`, for asking what a chip can do and not who rents it out: of `H100-SXM-96`
+        the chip that we know, and the GB of memory that this one has instead."""
+        told = re.fullmatch(r"(?i)(.*[a-z].*?)[\s_-]+(\d{1,3})\s*(?:g|gb|gib)?", text.strip())
+        try:
+            found = self.resolve(text)
+        except NotFound as error:
+            if not told or (error.choices and "ambiguous" in error.message):
+                raise
+            try:
+                found = self.resolve(told[1])
+            except NotFound:
+                raise error from None
+            found = Match(
+                tuple(n for n in found.names if self._may_have(n, int(told[2]))), found.count
+            )
+            if not found.names:
+                raise
+        memory_gb = int(told[2]) if told else 0
+        known = [self._has_memory(name, memory_gb) for name in found.names]
+        if any(known) or not all(self._may_have(name, memory_gb) for name in found.names):
+            return found, None
+        return found, float(memory_gb)
+
+    def _may_have(self, name: str, memory_gb: float) -> bool:
+        """Makers double a chip's memory at most; a TPU's number is the size of a slice."""
+        own = self._memory_gb[name]
+        return not name.startswith("TPU") and own / 2 <= memory_gb <= 2 * own
 
     def canonical(self, text: str, memory_gb: float | None = None) -> str | None:
         """Our name for a vendor's spelling, or None where that is not one certain chip."""
@@ -164,7 +193,7 @@ class Names:
         found = self._candidates(text)
         families = {frozenset(a for a in self._core[n] if not _VARIANT.fullmatch(a)) for n in found}
         if len(families) > 1:
-            raise _ambiguous(text, found)
+            raise ambiguous(text, found)
         return tuple(found)
 
     def _cut(self, text: str) -> frozenset[str]:
@@ -264,7 +293,7 @@ def _split(text: str, pattern: str) -> tuple[str, float | None]:
     return parts["name"] or parts["name2"], float(parts["count"] or parts["count2"])
 
 
-def _ambiguous(text: str, names: Sequence[str]) -> NotFound:
+def ambiguous(text: str, names: Sequence[str]) -> NotFound:
     return NotFound(
         f"{text!r} is ambiguous: it may be {', '.join(names)}",
         hint=f"name one of them, for example {names[0]}",

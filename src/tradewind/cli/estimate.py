@@ -33,6 +33,7 @@ _HELP = {
 }
 # Of models that are known by what a sample costs.
 _WORK_TERMS = {"matrix": "arithmetic", "elementwise": "bytes moved"}
+_SUMS = ("peak", "allocated", "reserved", "total")  # of the items
 _DEGREE = click.IntRange(min=1)
 
 
@@ -76,8 +77,9 @@ _DEGREE = click.IntRange(min=1)
 )
 @click.option(
     "--precision",
-    type=click.Choice(["bf16", "fp16", "fp8", "mxfp8", "fp32"]),
-    help="Of the matrix work. Default: bf16, or what the chip has.",
+    type=click.Choice(["bf16", "fp16", "fp8", "mxfp8", "fp32", "pure-bf16"]),
+    help="Of the matrix work; pure-bf16: of weights, gradients and optimizer too. Default: bf16, "
+    "or what the chip has.",
 )
 @click.option(
     "--optimizer",
@@ -155,9 +157,8 @@ def command(
     if hardware.strip().lower() in ("cpu", "none"):
         raise InvalidValue("training is estimated on accelerators only", hint="for example 8xA10G")
     catalog = catalogs.load()
-    match = catalog.names.resolve(hardware)
-    accelerator = catalog.accelerators[catalog.names.one(hardware)]
-    count = check_count(accelerator, match.count or 1, catalog.most_in_a_machine(accelerator.name))
+    accelerator, given_count = catalog.variant(hardware)
+    count = check_count(accelerator, given_count or 1, catalog.most_in_a_machine(accelerator.name))
     bits = _parsed("--network", parse_bandwidth, network)
     question = Question(
         model=models.load(model),
@@ -228,10 +229,12 @@ def _show(found: Answer) -> None:
 def _show_memory(found: Answer) -> None:
     peak, capacity = found.memory_gb["peak"], found.capacity_gb
     wide = 40 if render.columns() >= 72 else 24
-    click.echo(f"\nmemory  {_bar(peak / capacity, wide)} {_size(peak)} of {capacity:g} GB")
+    click.echo(f"\nmemory  {_bar(peak / capacity, wide)} {_size(peak)} of {capacity:.1f} GB")
     for item, gigabytes in found.memory_gb.items():
-        if item != "peak" and gigabytes > 0.002 * peak:
+        if item not in _SUMS and gigabytes > 0.002 * peak:
             click.echo(f"  {item:<13} {_size(gigabytes):>8}  {_bar(gigabytes / peak, 20)}")
+    tensors = found.memory_gb["allocated"]
+    render.note(f"{_size(tensors)} of it are tensors: what max_memory_allocated would report")
     if not found.fits:
         short = peak - found.usable_gb
         why = f"{_size(short)} too much" if short > 0 else "a pipeline stage has no layers"

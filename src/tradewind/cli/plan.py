@@ -79,7 +79,7 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("dataset", "N", "Size of the dataset, e.g. '1.28M samples' or 26B-tokens."),
             ("seq", "N", "Tokens in a sequence."),
             ("global-batch", "N", "Samples in an optimizer step, or tokens: 512, 4M-tokens."),
-            ("precision", "NAME", "bf16, fp16, fp8, mxfp8 or fp32. Default: bf16."),
+            ("precision", "NAME", "bf16, fp16, fp8, mxfp8, fp32 or pure-bf16. Default: bf16."),
             ("stack", "NAME", "The software that trains, e.g. fsdp-compiled or megatron."),
             ("optimizer", "NAME", "Default: adamw."),
             ("lora", "RANK", "Train adapters of that rank only."),

@@ -17,7 +17,7 @@ from tradewind.estimate.constants import Constants, calibration, fitted
 from tradewind.estimate.layouts import Layout, layouts, preference
 from tradewind.estimate.layouts import columns_of as layout_columns
 from tradewind.estimate.measurements import network_gbps
-from tradewind.estimate.memory import GB, fits, memory_use
+from tradewind.estimate.memory import GB, fits, memory_use, usable
 from tradewind.estimate.optimizers import state_bytes
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
@@ -56,9 +56,9 @@ class Answer:
     global_batch: int
     layout: Layout
     fits: bool
-    capacity_gb: float  # of one accelerator
+    capacity_gb: float  # of one accelerator; here and below of 10**9 bytes
     usable_gb: float
-    memory_gb: dict[str, float]
+    memory_gb: dict[str, float]  # by item at the fullest moment, and its sums
     seconds: dict[str, float]
     step_s: float
     samples_per_s: float
@@ -97,6 +97,11 @@ def answer(
         return float(column[best])
 
     memory = {f.name: at(getattr(use, f.name)) / GB for f in fields(use)}
+    memory |= {
+        "allocated": at(use.allocated()) / GB,
+        "reserved": at(use.reserved()) / GB,
+        "total": memory["peak"],
+    }
     seconds = {f.name: at(getattr(time, f.name)) for f in fields(time)}
     step, each = seconds.pop("step"), seconds.pop("tokens_per_s")
     groups = {name: sum(seconds[part] for part in parts) for name, parts in BOUNDS.items()}
@@ -126,8 +131,8 @@ def answer(
         global_batch=question.batch,
         layout=found[best],
         fits=bool(right[best]),
-        capacity_gb=question.accelerator.memory_gb,
-        usable_gb=question.accelerator.memory_gb * constants["usable_memory"],
+        capacity_gb=hardware.capacity_gb(question.accelerator),
+        usable_gb=at(usable(asked, constants)) / GB,
         memory_gb=memory,
         seconds=seconds,
         step_s=step,
@@ -160,6 +165,7 @@ def columns_of(q: Question) -> dict[str, Any]:
     found["domain"] = hardware.domain(q.accelerator, q.per_node)
     gbps = q.network_gbps or network_gbps(found["generation"])
     weight_bytes = 4.0 if precision == "fp32" else 2.0
+    pure = precision == hardware.PURE
     found.setdefault("trained", 1.0)
     if q.lora is not None and isinstance(q.model, Shape):
         found["trained"] = min(lora.trained_share(q.model, q.lora), 1.0)
@@ -172,7 +178,8 @@ def columns_of(q: Question) -> dict[str, Any]:
         "flash": float(q.flash),
         "weight_bytes": weight_bytes,
         "value_bytes": 4.0 if precision == "fp32" else 2.0,
-        "optimizer_bytes": state_bytes(q.optimizer, weight_bytes=weight_bytes),
+        "optimizer_bytes": state_bytes(q.optimizer, weight_bytes=weight_bytes, pure=pure),
+        "mixed": float(not pure and precision != "fp32"),
     }
 
 

@@ -78,6 +78,7 @@ class Cases:
     trained: Column  # share of the weights that is trained: 1, or little for LoRA
     weight_bytes: Column  # of a weight as it is held: 2, or less if quantised
     optimizer_bytes: Column  # of a trained weight: 12 for AdamW with a 32-bit copy
+    mixed: Column  # 1 where weights of 2 bytes have a 32-bit copy, 0 where they are all there is
     value_bytes: Column  # of an activation: 2, or 4 where everything is in 32 bits
     fused: Column  # 1 where kernels are fused (Megatron, compiled, XLA), 0 for eager PyTorch
     # -- a model that is no transformer with a shape, by what a sample costs; then layers are 0
@@ -143,7 +144,8 @@ _USUAL: dict[str, Any] = {
     "mixing": 0, "attending": 1, "window": 0, "windowed": 0, "sequence": None,
     "dp": 1, "tp": 1, "pp": 1, "vp": 1, "cp": 1, "ep": 1, "zero": 0, "shard": 1,
     "micro_batch": 1, "accumulation": 1, "recompute": 0, "flash": 1,
-    "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "value_bytes": 2, "fused": 1,
+    "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12, "mixed": 1, "value_bytes": 2,
+    "fused": 1,
     "work_params": 0, "work_flops": 0, "work_matrix": 0, "work_bytes": 0, "work_kept": 0,
     "work_passing": 0, "work_launch": 0,
     "peak": None, "peak16": None, "bandwidth": None, "power": 1, "link": None, "network": None,

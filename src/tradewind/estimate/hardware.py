@@ -14,6 +14,10 @@ _TPU_SLICE = {"v2": 512, "v3": 2048, "v4": 4096, "v5e": 256, "v5p": 8960, "v6e":
 
 # Of the chips that stand for a generation, where power and not silicon is what bounds matrix work.
 _WATTS_PER_TFLOPS = {"hopper": 0.708, "blackwell": 0.48}
+PURE = "pure-bf16"  # weights, gradients and the optimizer's states too, and no 32-bit copy
+_GIB, _GB = 2.0**30, 1e9
+# Boards whose GDDR memory holds its own check bits: their drivers report 15 of 16 GiB.
+_CHECKED = frozenset("A2 A10 A10G A16 A40 L4 L40 L40S T4".split())
 _UNOFFERED = 16  # the most in one machine of a chip that nobody rents out
 _BLOCK_SCALES = re.compile("Blackwell|CDNA4|NeuronCore-v4")
 # PyTorch has no build for what AMD made before CDNA and RDNA2.
@@ -65,12 +69,22 @@ def columns(accelerator: Accelerator, precision: str) -> dict[str, Any]:
         "bandwidth": (accelerator.memory_bandwidth_gbps or 300) * 1e9,
         "power": power(accelerator),
         "link": link * 1e9,
-        "memory_gb": accelerator.memory_gb,
+        "memory_gb": memory_gib(accelerator),
         "domain": _joined(accelerator) or 8,
         "generation": generation(accelerator),
         "chip": accelerator.name,
         "fp8": (2 if precision == "mxfp8" else 1) if eight else 0,
     }
+
+
+def capacity_gb(accelerator: Accelerator) -> float:
+    """In 10**9 bytes: what its maker calls 80 GB are 80 GiB, and 85.9."""
+    return memory_gib(accelerator) * _GIB / _GB
+
+
+def memory_gib(accelerator: Accelerator) -> float:
+    """What its driver reports, rounded."""
+    return accelerator.memory_gb * (15 / 16 if accelerator.name in _CHECKED else 1)
 
 
 def domain(accelerator: Accelerator, per_node: int) -> int:
@@ -97,6 +111,8 @@ def precisions(accelerator: Accelerator) -> list[str]:
         found.append("mxfp8")
     if accelerator.fp32_tflops or accelerator.tf32_tflops:
         found.append("fp32")
+    if "bf16" in found:
+        found.append(PURE)
     return found
 
 

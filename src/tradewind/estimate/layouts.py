@@ -160,6 +160,8 @@ def _shardings(
     """Names with the number of devices over which they shard. Where few are tried, replicas that
     share nothing are not: zero1 sends as much and needs less memory."""
     inside = gcd(max(q.per_node // (tp * cp), 1), dp)
+    if dp * cp == 1:  # nothing to shard over, whatever was asked
+        return [("none", 1)]
     if q.sharding:
         return [(q.sharding, inside if q.sharding == "hybrid" else dp)]
     few = coarse >= 2 and q.stack != "ddp"

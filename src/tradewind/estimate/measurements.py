@@ -28,6 +28,7 @@ FindAccelerator = Callable[[str, float | None], Accelerator]
 FindShape = Callable[[str], Mapping[str, float] | None]
 
 _SHAPE = ("layers", "d_model", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab")
+_EXPERTS = ("experts", "experts_per_token", "d_ff_expert")
 _ZERO = {"none": 0, "": 0, "ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fsdp": 3, "hsdp": 3}
 # Parts of a software stack's name, and which of ours it is most like.
 KIN = {
@@ -148,6 +149,8 @@ def case_of(
     case["flash"] = 0 if row.get("flash_attention", "1") in ("0", "0.0") else 1
     case["recompute"] = _recompute(row.get("activation_ckpt", ""))
     case["stack"] = stack_of(row.get("stack", ""))
+    pure = precision == hardware.PURE
+    case |= {"mixed": float(not pure), "optimizer_bytes": 4.0 if pure else 12.0}
     date = re.match(r"(\d{4})-?(\d\d)?", row.get("sw_date", ""))
     case["year"] = int(date[1]) + (int(date[2] or 6) - 1) / 12 if date else 2025
     return case
@@ -155,8 +158,9 @@ def case_of(
 
 def _model(row: Mapping[str, str], shape: FindShape) -> Mapping[str, float]:
     given = {name: number(row, name) for name in _SHAPE}
-    # The columns have no place for experts.
-    told = all(given.values()) and row.get("arch", "") != "moe"
+    experts = {name: number(row, name) or 0 for name in _EXPERTS}
+    # Published tables have no columns for experts.
+    told = all(given.values()) and (row.get("arch", "") != "moe" or experts["experts"])
     known = None if told else shape(row.get("model", ""))
     if known is not None:
         return known
@@ -168,9 +172,10 @@ def _model(row: Mapping[str, str], shape: FindShape) -> Mapping[str, float]:
     }  # fmt: skip
     return {
         **{name: value or usual[name] for name, value in given.items()},
+        **({"d_ff": 0} if experts["experts"] else {}),
         "gated": number(row, "gated") or 0,
         "tied": number(row, "tied_emb") or 0,
-        "experts": 0, "experts_per_token": 0, "d_ff_expert": 0, "d_ff_shared": 0, "hybrid": 0,
+        **experts, "d_ff_shared": 0, "hybrid": 0,
         "mixing": 0, "attending": 1, "window": 0, "windowed": 0, "causal": 1,
     }  # fmt: skip
 

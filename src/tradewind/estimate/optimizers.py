@@ -16,6 +16,11 @@ STATE = {
 }
 
 
-def state_bytes(name: str, *, weight_bytes: float) -> float:
-    """Of a trained weight, its 32-bit copy included if the weight itself is not in 32 bits."""
+def state_bytes(name: str, *, weight_bytes: float, pure: bool = False) -> float:
+    """Of a trained weight, its 32-bit copy included if the weight itself is not in 32 bits.
+
+    `pure`: there is none, and moments are in 16 bits like the weight.
+    """
+    if pure:
+        return STATE[name] if STATE[name] < COPY else STATE[name] / 2
     return STATE[name] + (0 if weight_bytes >= COPY else COPY)

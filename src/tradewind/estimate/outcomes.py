@@ -16,7 +16,7 @@ from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
 from tradewind.estimate.lora import QUANTISED_BYTES
 from tradewind.estimate.measurements import FindAccelerator, FindShape, case_of, none_usable
-from tradewind.estimate.memory import GB, memory_use
+from tradewind.estimate.memory import GIB, memory_use
 from tradewind.estimate.weights import Weights
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Outcomes:
         import numpy as np
 
         use = memory_use(self.cases, constants, first_stage=True)
-        found: Column = np.where(self.whole, use.peak, use.allocated()) / GB
+        found: Column = np.where(self.whole, use.peak, use.allocated()) / GIB
         return found
 
     def take(self, mask: Any) -> Outcomes:
@@ -110,7 +110,7 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     case["memory_gb"] = number(row, "accelerator_mem_gb") or case["memory_gb"]
     words = _words(row)
     eager = case["stack"] in ("nanotron", "fsdp-eager") and not _has(words, _FUSED_LOSS)
-    case |= {"fused": 0 if eager else 1, "trained": 1, "weight_bytes": 2, "optimizer_bytes": 12}
+    case |= {"fused": 0 if eager else 1, "trained": 1, "weight_bytes": 2}
     # Policies of one's own keep or offload little; and what is not told was made to fit.
     if _has(row.get("activation_ckpt", ""), ("custom", "offload", "unknown")):
         case["recompute"] = 2
@@ -127,7 +127,7 @@ def _case(row: Mapping[str, str], accelerator: FindAccelerator, shape: FindShape
     if task == "sft":
         case |= _tuning(row, devices, case)
     if _has(words, ("memory-reduced optimizer", "8-bit", "8bit")):
-        case["optimizer_bytes"] = _REDUCED_OPTIMIZER_BYTES
+        case |= {"optimizer_bytes": _REDUCED_OPTIMIZER_BYTES, "mixed": 0}
     return case
 
 
@@ -137,7 +137,7 @@ def _outcome(row: Mapping[str, str]) -> str:
 
 def _peak(row: Mapping[str, str]) -> float:
     told = number(row, "peak_mem_gb") or 0
-    return told * 1e9 / GB if _has(_words(row), _DECIMAL) else told
+    return told * 1e9 / GIB if _has(_words(row), _DECIMAL) else told
 
 
 def _tuning(row: Mapping[str, str], devices: float, case: Mapping[str, Any]) -> dict[str, float]:
@@ -145,12 +145,12 @@ def _tuning(row: Mapping[str, str], devices: float, case: Mapping[str, Any]) -> 
     if row.get("sharding"):
         return {}
     if devices > 1:
-        return {"zero": 3, "shard": devices, "optimizer_bytes": 4}
+        return {"zero": 3, "shard": devices, "optimizer_bytes": 4, "mixed": 0}
     # Whoever has little room left takes an optimizer that needs little.
     weights = Weights(Cases.of({**case, "ep": 1}))
     number_of = float((weights.layer * case["layers"] + weights.embedding)[0])
-    tight = (2 + 2 + 4) * number_of > 0.5 * case["memory_gb"] * GB
-    return {"optimizer_bytes": _REDUCED_OPTIMIZER_BYTES if tight else 4}
+    tight = (2 + 2 + 4) * number_of > 0.5 * case["memory_gb"] * GIB
+    return {"optimizer_bytes": _REDUCED_OPTIMIZER_BYTES if tight else 4, "mixed": 0}
 
 
 def _stack(row: Mapping[str, str]) -> str:

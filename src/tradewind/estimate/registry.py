@@ -67,6 +67,7 @@ class _Table:
         self.entries: dict[str, _Entry] = {}
         self._atoms: dict[str, frozenset[str]] = {}
         self._exact: dict[frozenset[str], str] = {}
+        self._run_together: dict[str, set[str]] = {}
         aliases: dict[str, Sequence[str]] = {}
         for family in [*data["families"], data["works"]]:
             is_work = family is data["works"]
@@ -90,6 +91,7 @@ class _Table:
         atoms = _cut(spelling)
         taken = self._exact.setdefault(atoms, name)
         assert taken == name, f"{spelling} is both {taken} and {name}"
+        self._run_together.setdefault(_run_together(spelling), set()).add(name)
 
     def match(self, text: str) -> list[str]:
         for spelling in _spellings(text):
@@ -99,6 +101,10 @@ class _Table:
                 found = [name for name, full in self._atoms.items() if atoms <= full]
                 if found:
                     return found
+        # `deepseekv3` and `llama31-8b` cannot be cut into atoms, but name just one model.
+        for spelling in _spellings(text):
+            if together := self._run_together.get(_run_together(spelling)):
+                return sorted(together)
         return []
 
     def nearest(self, text: str) -> tuple[str, ...]:
@@ -173,6 +179,13 @@ def _work(entry: _Entry) -> Work:
 def _cut(text: str) -> frozenset[str]:
     atoms: Iterable[str] = _ATOM.findall(text.lower())
     return frozenset(atom for atom in atoms if atom not in _NOISE)
+
+
+def _run_together(text: str) -> str:
+    """Letters and digits alone, without the words that are mere decoration."""
+    words = re.split(r"[^a-z0-9.]+", text.lower())
+    kept = [word for word in words if not _DECORATION[0].fullmatch(word)]
+    return re.sub(r"[^a-z0-9]", "", "".join(kept))
 
 
 def _plainer(atoms: frozenset[str]) -> Iterator[frozenset[str]]:

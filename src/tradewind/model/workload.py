@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tradewind.model.offer import Market
     from tradewind.units import Micros
 
-PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "fp32")
+PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "fp32", "pure-bf16")
 STACKS = (
     "megatron", "nemo", "deepspeed", "nanotron", "torchtitan", "fsdp-eager", "fsdp-compile", "ddp",
     "maxtext", "xla-gpu", "xla-tpu",

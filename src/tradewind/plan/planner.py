@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tradewind import clock
 from tradewind.catalog import capacity, hazards
 from tradewind.errors import InvalidValue
-from tradewind.estimate import models
+from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
@@ -260,7 +260,7 @@ class Planner:
             stack=fast.stack[group],
             samples_per_s=float(fast.samples_per_s[group]),
             memory_gb=float(fast.peak_gb[group]),
-            capacity_gb=float(chip.memory_gb),
+            capacity_gb=hardware.capacity_gb(chip),
             hours=float(c.hours[i]),
             hours_low=float(c.hours_low[i]),
             hours_high=float(c.hours_high[i]),

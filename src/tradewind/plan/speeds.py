@@ -121,7 +121,8 @@ def of_training(
             found.samples_per_s[i] = samples[j]
             found.seconds[i] = total / samples[j]
         else:
-            over = found.peak_gb[i] - asked[j].accelerator.memory_gb * constants["usable_memory"]
+            room = hardware.capacity_gb(asked[j].accelerator) * constants["usable_memory"]
+            over = found.peak_gb[i] - room
             words = f"does not fit by {over:.0f} GB" if over >= 1 else "hardly fits"
             found.why[i] = f"{words}: it needs {found.peak_gb[i]:.0f} GB an accelerator"
             found.kind_of_why[i] = "memory"
@@ -290,7 +291,7 @@ def of_measured(
     import numpy as np
 
     found = _nothing(len(groups), float(work.memory_bytes or base.memory_gb * 1e9) / 2 * work.count)
-    needed = work.memory_bytes / GB if work.memory_bytes else base.memory_gb
+    needed = work.memory_bytes / GB if work.memory_bytes else hardware.capacity_gb(base)
     for i, group in enumerate(groups):
         chip, devices = group.accelerator, group.each * group.nodes
         found.precision[i], found.stack[i] = "as measured", "as measured"
@@ -304,8 +305,8 @@ def of_measured(
             found.why[i] = f"it was measured on {base.name}, and may not run on {chip.vendor}'s"
             found.kind_of_why[i] = "chip"
             continue
-        if chip.memory_gb < needed * 0.999:
-            short = needed - chip.memory_gb
+        if hardware.capacity_gb(chip) < needed * 0.999:
+            short = needed - hardware.capacity_gb(chip)
             found.why[i] = (
                 f"does not fit by {short:.0f} GB: it needs {needed:.0f} GB an accelerator"
             )

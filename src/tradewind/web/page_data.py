@@ -122,7 +122,7 @@ def _row(plan: Plan) -> list[Any]:
         "layout": clean(plan.layout_words),
         "software": clean(", ".join(dict.fromkeys(filter(None, (plan.stack, plan.precision))))),
         "memory": plan.memory_gb,
-        "capacity": plan.capacity_gb,
+        "capacity": round(plan.capacity_gb, 1),
         "speed": plan.samples_per_s,
         "had": plan.had,
         "hadBy": clean(plan.had_by),

@@ -100,7 +100,14 @@ TRAIN = Section(
             "4M tokens",
             ("global_batch", "global_batch_tokens"),
         ),
-        Field("precision", kinds.one_of(PRECISIONS), "of the matrix work", "bf16", (), "bf16"),
+        Field(
+            "precision",
+            kinds.one_of(PRECISIONS),
+            "of the matrix work; pure-bf16: of all of it",
+            "bf16",
+            (),
+            "bf16",
+        ),
         Field(
             "stack",
             kinds.one_of(STACKS, {"fsdp-compiled": "fsdp-compile", "fsdp": "fsdp-eager"}),

@@ -265,24 +265,40 @@ def other_models(data: str | None, as_json: bool) -> None:
     "gpu-steps",
     examples="""
     tradewind bench gpu-steps
+    # write them in the schema of docs/measurements.md, to be added to our measurements
+    tradewind bench gpu-steps --share steps.csv
     """,
 )
 @click.option("--on", metavar="ACCELERATOR", help="What the GPU is. Default: what its driver says.")
+@click.option("--share", metavar="FILE", help="Write the measured steps as CSV, with provenance.")
+@click.option("--tiny", is_flag=True, help="A trial: a few tiny steps, on the CPU without a GPU.")
 @_json
-def gpu_steps(on: str | None, as_json: bool) -> None:
+def gpu_steps(on: str | None, share: str | None, tiny: bool, as_json: bool) -> None:
     """Real training steps on this machine's GPU against their estimates."""
     from tradewind import catalog
+    from tradewind.bench import gpu_shapes, sharing
     from tradewind.bench import gpu_steps as bench
 
+    on_gpu = bench.where() == "cuda"
+    driver_says = bench.device_name() if on_gpu or not tiny else "CPU"
     known = catalog.load(account=False)
-    name = known.names.one(on or bench.device_name())
-    found = []
-    for step in bench.measure(known.accelerators[name]):
-        found.append(step)
+    accelerator = known.variant(on or driver_says)[0] if on_gpu else None
+    found, rows = [], []
+    for step in bench.measure(gpu_shapes.TINY, 2) if tiny else bench.measure():
+        shown = bench.compared(step, accelerator) if accelerator else asdict(step)
+        found.append(shown)
+        rows.append(sharing.row(step, accelerator, sharing.made_with(driver_says)))
+        if share:  # what was measured so far is not lost if the rest fails
+            sharing.write(Path(share), rows)
         if not as_json:
-            click.echo("  ".join(f"{key} {value}" for key, value in step.items()))
+            click.echo("  ".join(f"{key} {value}" for key, value in shown.items()))
+    name = accelerator.name if accelerator else "CPU"
     if as_json:
         render.print_json({"accelerator": name, "steps": found})
+    elif share:
+        click.echo(
+            f"{render.count(len(rows), 'row')} → {share}; docs/measurements.md says where to"
+        )
 
 
 @command.command(

@@ -20,7 +20,7 @@ from tradewind.model.workload import RECOMPUTES, SHARDINGS
 VARIABLE = "TRADEWIND_LAYOUT"
 _DEGREES = ("dp", "tp", "pp", "cp", "ep", "vp")
 _AMOUNTS = (*_DEGREES, "micro_batch", "accumulation", "shard")
-_PRECISIONS = ("fp32", "bf16", "fp16")
+_PRECISIONS = ("fp32", "bf16", "fp16", "pure-bf16")
 _BELONGS_TO_PLANS = ("stack", "words", "layout_words")
 
 

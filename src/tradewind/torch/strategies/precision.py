@@ -1,9 +1,12 @@
-"""Half the bits where they suffice: autocast, and the scaler that fp16 needs."""
+"""Half the bits where they suffice: autocast, and the scaler that fp16 needs; or throughout."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+
+PURE = "pure-bf16"  # weights, gradients and optimizer's states as well
+AS_THEY_ARE = ("fp32", PURE)  # nothing is cast on its way
 
 
 def dtype_of(precision: str) -> Any:
@@ -15,7 +18,7 @@ def dtype_of(precision: str) -> Any:
 def autocast(device: Any, precision: str) -> AbstractContextManager[Any]:
     import torch
 
-    if precision == "fp32":
+    if precision in AS_THEY_ARE:
         return nullcontext()
     found: AbstractContextManager[Any] = torch.autocast(device.type, dtype_of(precision))
     return found

@@ -27,6 +27,7 @@ from tradewind.torch.strategies.blocks import blocks as blocks_of
 from tradewind.torch.strategies.layout import Layout
 from tradewind.torch.strategies.memory import Memory
 from tradewind.torch.strategies.passes import ReplicaPasses, TogetherPasses, Tools
+from tradewind.torch.strategies.precision import PURE
 from tradewind.torch.strategies.prepared import Prepared
 from tradewind.torch.strategies.recompute import recompute
 from tradewind.torch.strategies.sharded import shard
@@ -71,6 +72,8 @@ def prepare(
     wanted = layouts.placed(wanted, world)
     small = compression.asked(compress)
     rules.combined(wanted, small, schedule=schedule, loss=loss, engine=engine)
+    if wanted.precision == PURE:
+        model.to(torch.bfloat16)  # in place: an optimizer that was made before has them still
     task = Task(loss, split)
     memory = Memory(wanted.micro_batch, Path(folder), world)
     memory.recall()

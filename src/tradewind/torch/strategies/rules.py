@@ -7,6 +7,7 @@ from typing import Any
 from tradewind.errors import InvalidValue
 from tradewind.torch.strategies.layout import Layout
 from tradewind.torch.strategies.pipeline import SCHEDULES
+from tradewind.torch.strategies.precision import PURE
 
 ENGINES = ("torch", "deepspeed")
 
@@ -57,6 +58,11 @@ def combined(layout: Layout, small: Any, *, schedule: str, loss: Any, engine: st
         raise InvalidValue(
             "a pipeline computes the loss in its last stage, and prepare was not told how",
             hint="prepare(…, loss=lambda output, target: …)",
+        )
+    if engine == "deepspeed" and layout.precision == PURE:
+        raise InvalidValue(
+            "DeepSpeed keeps 32-bit copies of 16-bit weights, so it does not train in pure-bf16",
+            hint="precision='bf16' here, or engine='torch'",
         )
     if engine == "deepspeed" and (layout.tp > 1 or layout.pp > 1 or layout.sharding == "hybrid"):
         raise InvalidValue(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.torch.strategies.precision import dtype_of
+from tradewind.torch.strategies.precision import AS_THEY_ARE, dtype_of
 
 
 def shard(
@@ -20,7 +20,7 @@ def shard(
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     inner = outer = MixedPrecisionPolicy()
-    if precision != "fp32":
+    if precision not in AS_THEY_ARE:
         kinds = {"param_dtype": dtype_of(precision), "reduce_dtype": torch.float32}
         inner = MixedPrecisionPolicy(**kinds)
         outer = MixedPrecisionPolicy(**kinds, output_dtype=torch.float32)  # for the loss
