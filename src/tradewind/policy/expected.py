@@ -28,6 +28,7 @@ LIKELY = 0.01
 BLIND_H, BLIND = 0.04, 0.2
 """Waiting costs more than tables say where nobody can see what comes: so much, and so much of a
 start."""
+MOST_ASKED = 2
 TRY_S = 60.0
 """What asking costs, at the zone's price."""
 
@@ -73,9 +74,8 @@ def choose(known: Known) -> Choice:
         return Choice(found.option, f"{name}no spot machines are cheaper for this work")
     slack_s = known.time_s - known.work / base.rate
     costs = _costs(known, safe, markets, slack_s)
-    for market in markets:
-        if market.likely < 1:
-            _try(known, safe, markets, market, slack_s, costs)
+    for market in _asked(markets):
+        _try(known, safe, markets, market, slack_s, costs)
     pick = min(costs, key=lambda n: (costs[n], n != held, n is None, n or 0))
     if pick == safe and not safety.affordable(known, pick):
         return safety.safest(known)
@@ -103,6 +103,14 @@ def _costs(
             after_s = slack_s - options[n].start_s
             costs[n] = market.price * step_h + _cost(n, SPOT, classes, after_s)
     return costs
+
+
+def _asked(markets: list[Market]) -> list[Market]:
+    """Zones that nobody can see. Of those that are likely down only the most promising ones are
+    weighed: each takes as long as all the rest of a decision."""
+    down = [market for market in markets if not market.up and market.likely < 1]
+    down.sort(key=lambda market: -market.likely * (1 - market.price))
+    return [market for market in markets if market.likely < 1 and market not in down[MOST_ASKED:]]
 
 
 def _try(

@@ -227,6 +227,7 @@ def _at_last_change(zones: tuple[Zone, ...]) -> tuple[Any, bool, float]:
     return (now.first(number, last) if belief is None else belief), last, last_s
 
 
+@lru_cache(maxsize=512)  # a zone is in many classes
 def _filled(zone: Zone) -> Zone:
     """Where nobody looked for a while, and found the same before and after, it was so all along; if
     not the same, it changed halfway."""
