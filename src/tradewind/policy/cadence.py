@@ -13,7 +13,10 @@ from math import inf, sqrt
 
 from tradewind.policy.spot import GANG, HAZARDS, ON_DEMAND_FAILURE_H
 
-LEAST_S, MOST_S = 60.0, 3600.0
+LEAST_S, MOST_S, LONGEST_S = 60.0, 3600.0, 4 * 3600.0
+SPARED = 0.005
+"""However rare losses are, there is a save an hour, as long as that takes less of the time; else as
+often as takes so much of it, but at least every four hours."""
 AT_RISK = 0.75
 """No more of the slack is put at risk by work that is not saved. Saves use slack up too: with a
 quarter of it at risk, hours of slack are gone within a day."""
@@ -38,6 +41,10 @@ def hazard(age_s: float, machines: int = 1) -> float:
     return grown
 
 
+def _most_s(save_s: float) -> float:
+    return min(max(MOST_S, save_s / SPARED), LONGEST_S)
+
+
 def every_s(
     save_s: float,
     age_s: float,
@@ -53,7 +60,7 @@ def every_s(
     rate = machines / ON_DEMAND_FAILURE_H
     if spot:
         rate += (1 - noticed) * hazard(max(age_s, 0.0), machines)
-    found = min(daly_s(save_s, 3600 / rate) + save_s, MOST_S)
+    found = min(daly_s(save_s, 3600 / rate) + save_s, _most_s(save_s))
     if spot:
         found = min(found, AT_RISK * slack_s)
     # A save that takes as long as that must not be all that is done.
