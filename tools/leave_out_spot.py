@@ -1,6 +1,6 @@
 """Score the spot policy on series that it has not learned from.
 
-    python tools/leave_out_spot.py TRACES.csv [PRICES.csv] [--windows N]
+    python tools/leave_out_spot.py TRACES.csv [PRICES.csv] [--windows N] [--harsh]
 
 Each series is left out in turn, and so is all that was measured at the same time with the same
 machines; then each campaign (everything of one start) as a whole. What is left is fitted, and the
@@ -19,8 +19,8 @@ import click
 from tradewind import clock
 from tradewind.policy import backward, learned, regimes, value
 from tradewind.policy import spot as gangs
-from tradewind.spot import cases, fit, outlook
-from tradewind.spot.compare import OURS, Comparison, compare
+from tradewind.spot import cases, fit, harsh, outlook
+from tradewind.spot.compare import OURS, Comparison, Simulate, compare
 from tradewind.spot.series import Series, read
 
 CONFIGS = {
@@ -45,18 +45,20 @@ def main() -> None:
     parser.add_argument("traces", type=Path)
     parser.add_argument("prices", type=Path, nargs="?")
     parser.add_argument("--windows", type=int, default=10)
+    parser.add_argument("--harsh", action="store_true", help="campaigns only, by the harsh rules")
     given = parser.parse_args()
+    run = harsh.simulate if given.harsh else None
     found = read(given.traces, given.prices, ["availability"])
     plain = read(given.traces, None, ["availability"])
     offs: dict[str, list[float]] = {}
     sums = {"series": [0.0, 0.0, 0], "campaign": [0.0, 0.0, 0], "campaign, multi": [0.0, 0.0, 0]}
-    for one in plain:
+    for one in [] if given.harsh else plain:
         use([s for s in plain if s.trace_id != one.trace_id])
-        score("series", [cases.single(one, 1)], "single", given.windows, sums)
+        score("series", [cases.single(one, 1)], "single", given.windows, sums, run)
     for start in sorted({s.start_s for s in found}):
         use([s for s in found if s.start_s != start])
         left = [cases.single(s, 1) for s in plain if s.start_s == start]
-        result = score("campaign", left, "single", given.windows, sums)
+        result = score("campaign", left, "single", given.windows, sums, run)
         for config in CONFIGS["single"]:
             off = off_by(result, left, config, given.windows)
             offs.setdefault(config.name, []).append(off)
@@ -64,8 +66,9 @@ def main() -> None:
         groups = cases.groups([s for s in found if s.start_s == start], 1)
         parts = [p for g in groups for p in cases.subsets(g, clock.generator(7))]
         if parts:
-            score("campaign, multi", parts, "multi", given.windows, sums)
-    for name, (cost, best, late) in sums.items():
+            score("campaign, multi", parts, "multi", given.windows, sums, run)
+    scored = {name: found for name, found in sums.items() if found[1]}
+    for name, (cost, best, late) in scored.items():
         click.echo(f"left out by {name}: gap {100 * (cost / best - 1):.2f} %, {late} late")
     all_offs = [abs(off) for found_offs in offs.values() for off in found_offs]
     click.echo(f"foretold of campaigns: {100 * sum(all_offs) / len(all_offs):.1f} % off on average")
@@ -98,8 +101,9 @@ def score(
     mode: str,
     windows: int,
     sums: dict[str, list[float]],
+    run: Simulate | None,
 ) -> Comparison:
-    result = compare(groups, CONFIGS[mode], windows, ["tradewind"])
+    result = compare(groups, CONFIGS[mode], windows, ["tradewind"], run)
     cost = sum(part.cost for part in result.sums.values())
     best = sum(part.optimum for part in result.sums.values())
     late = sum(part.late for part in result.sums.values())

@@ -19,7 +19,21 @@ def test_a_fresh_machine_saves_often_and_an_old_one_seldom() -> None:
 
 def test_more_machines_save_more_often_and_safe_ones_seldom() -> None:
     assert cadence.every_s(60, 0, machines=8) < cadence.every_s(60, 0)
-    assert cadence.every_s(60, 0, spot=False) == cadence.MOST_S
+    assert cadence.every_s(60, 0, spot=False) == 60 / cadence.SPARED
+    assert cadence.every_s(1, 0, spot=False) == cadence.MOST_S
+    assert cadence.every_s(600, 0, spot=False) == cadence.LONGEST_S
+
+
+def test_where_losses_are_noticed_saves_are_further_apart() -> None:
+    noticed = cadence.every_s(60, 0, noticed=cadence.NOTICED)
+    assert noticed / 60 == pytest.approx(25, abs=1)
+    assert cadence.every_s(10, 0, noticed=1.0) == cadence.MOST_S  # hardware fails all the same
+
+
+def test_no_more_than_the_slack_is_put_at_risk() -> None:
+    assert cadence.every_s(60, 6 * 3600, slack_s=2000) == 0.75 * 2000
+    assert cadence.every_s(60, 6 * 3600, slack_s=0) == 120  # half of the time is for work
+    assert cadence.every_s(60, 0, spot=False, slack_s=2000) == 60 / cadence.SPARED
 
 
 @pytest.mark.parametrize(("save_s", "mean_s"), [(10, 3600), (60, 2000), (300, 2000)])

@@ -68,3 +68,11 @@ def test_nobody_waits_blindly_for_what_was_refused_all_day() -> None:
     watched = replace(SPOT, up=False, up_s=31 * 1200.0, history=gone[:1])
     assert chosen(unseen, SAFE, time_s=27 * HOUR) == 1
     assert chosen(watched, SAFE, time_s=27 * HOUR) is None
+
+
+def test_what_is_not_saved_counts_against_what_may_be_taken() -> None:
+    held = replace(SPOT, start_s=0.0, up_s=5 * HOUR)
+    about = {"time_s": 26 * HOUR, "holding": 0}
+    assert chosen(held, SAFE, **about) == 0
+    assert chosen(held, SAFE, **about, unsaved=1.5 * HOUR) == 0
+    assert chosen(held, SAFE, **about, unsaved=2 * HOUR) == 1

@@ -100,3 +100,8 @@ def test_what_was_learned_says_from_what() -> None:
     for start in found.start.values():
         assert len(start) == len(found.levels) ** 2
         assert sum(start) == pytest.approx(1, abs=1e-3)
+
+
+def test_a_history_may_be_long() -> None:
+    spells = tuple((n % 2 == 0, 600.0 + n) for n in range(5000))
+    assert watch(((spells, True, 60.0),)).belief.sum() == pytest.approx(1)

@@ -61,7 +61,9 @@ def test_it_says_what_the_policy_reckons_with_before_it_begins(
         all_s=time_h * HOUR,
     )
     markets = expected._markets(known, safe)
-    costs = expected._costs(known, 1, markets, (time_h - work_h) * HOUR)
+    slack_s = (time_h - work_h) * HOUR
+    classes = expected._classes(known, safe, markets, slack_s)
+    costs = expected._costs(known, 1, markets, classes, slack_s)
     told = cost(work_h, time_h, restart_h, 1, 1 if up else -1, price=cheap / dear)
     assert told == pytest.approx(min(costs.values()), rel=0.05)
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tradewind import clock
 from tradewind.policy.base import Choice, Known, Policy
 from tradewind.policy.names import NETLESS, POLICIES
 from tradewind.spot import harsh
 from tradewind.spot.cases import Case, Config
-from tradewind.spot.simulate import Outcome, simulate
+from tradewind.spot.simulate import simulate
 
 SAFE = [name for name in POLICIES if name not in NETLESS]
 
@@ -104,6 +105,15 @@ class Adversary(list[bool]):
         return watched
 
 
+class LongAdversary(Adversary):
+    def __init__(self, after: int, ticks: int) -> None:
+        super().__init__(after)
+        self.ticks = ticks
+
+    def __len__(self) -> int:
+        return self.ticks
+
+
 @pytest.mark.parametrize("after", [0, 1, 2, 5])
 @pytest.mark.parametrize("overhead_s", [1, 180, 720])
 @pytest.mark.parametrize("slack_s", [0, 100, 1900, 7000])
@@ -112,19 +122,10 @@ def test_an_adversary_makes_nobody_late(after: int, overhead_s: int, slack_s: in
     for gap in (195, 600):
         window = config.window(gap)
         for name in SAFE:
-            up = Adversary(after)
+            up = LongAdversary(after, window)
             case = Case(config, ("z",), gap, [up], [[1] * window], 4)
-            found = _with_ticks(case, up.watching(POLICIES[name]), window)
+            found = simulate(case, up.watching(POLICIES[name]))
             assert not found.late, (name, gap)
-
-
-def _with_ticks(case: Case, policy: Policy, window: int) -> Outcome:
-    class Long(Adversary):
-        def __len__(self) -> int:
-            return window
-
-    case.up[0].__class__ = Long
-    return simulate(case, policy)
 
 
 @pytest.mark.parametrize("name", SAFE)
@@ -140,3 +141,42 @@ def test_nobody_with_the_net_is_late_in_harsh_cases(name: str) -> None:
         found = harsh.simulate(case, POLICIES[name], seed)
         assert not found.late, f"seed {seed}"
         assert found[:4] == harsh.simulate(case, POLICIES[name], seed)[:4], "a seed repeats all"
+
+
+class Refusals:
+    """On-demand is refused as often in a row as the reserve covers, each time it is asked for."""
+
+    def __init__(self) -> None:
+        self.row = 0
+
+    def random(self) -> float:
+        return 0.0 if self.row <= harsh.RESERVE_TICKS - 1 else 1.0
+
+    def watching(self, policy: Policy) -> Policy:
+        def watched(known: Known) -> Choice:
+            choice, safe = policy(known), len(known.options) - 1
+            asks = choice.option == safe and known.holding != safe
+            self.row = self.row + 1 if asks else 0
+            return choice
+
+        return watched
+
+
+@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize("after", [0, 2, 9, 40])
+@pytest.mark.parametrize("overhead_s", [180, 720])
+def test_the_worst_that_the_harsh_rules_allow_makes_nobody_late(
+    monkeypatch: pytest.MonkeyPatch, name: str, after: int, overhead_s: int
+) -> None:
+    """Spot is offered and then taken, never with a notice, and then on-demand is refused."""
+    refusals = Refusals()
+    monkeypatch.setattr(harsh, "NOTICED", 0.0)
+    monkeypatch.setattr(harsh, "FAILS", 0.0)
+    monkeypatch.setattr(clock, "generator", lambda seed: refusals)
+    for gap, slack_s in ((195, 3 * 3600), (600, 3 * 3600), (600, 5 * 3600)):
+        config = Config(8 * 3600, 8 * 3600 + slack_s, overhead_s)
+        window = config.window(gap)
+        up = LongAdversary(after, window)
+        case = Case(config, ("z",), gap, [up], [[1] * window], 4)
+        policy = refusals.watching(up.watching(POLICIES[name]))
+        assert not harsh.simulate(case, policy, 0).late, (gap, slack_s)

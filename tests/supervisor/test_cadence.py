@@ -25,6 +25,15 @@ def test_several_machines_save_more_often_and_safe_ones_seldom() -> None:
     assert of(AUTO, replace(SPOT, nodes=8), HOUR) < of(AUTO, SPOT, HOUR) < of(AUTO, WAY, HOUR)
 
 
+def test_a_notice_that_leaves_time_for_a_save_makes_saves_rarer() -> None:
+    told = replace(SPOT, facts=replace(SPOT.facts, notice_s=120))
+    small, large = (replace(AUTO, checkpoint_bytes=size) for size in (4 * 10**9, 40 * 10**9))
+    assert of(small, told, 0.0) / 60 == pytest.approx(25, abs=1)
+    assert (
+        of(small, SPOT, 0.0) == of(large, told, 0.0) == of(AUTO, told, 0.0) == of(AUTO, SPOT, 0.0)
+    )
+
+
 def test_what_the_user_says_holds() -> None:
     assert of(replace(SPEC, checkpoint_every_s=900), SPOT, 0.0) == 900
 

@@ -67,6 +67,8 @@ class Known(Struct, frozen=True):
     """By this share the work may take longer than the rates say."""
     notice_s: float = 0.0
     """So long it may take until anybody knows that a machine was lost."""
+    unsaved: float = 0.0
+    """Units that were done and would be lost with what is held, if it were taken without notice."""
 
 
 class Choice(Struct, frozen=True, gc=False):

@@ -10,6 +10,7 @@ while it lasts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, inf
 from typing import Any
 
@@ -28,6 +29,7 @@ LIKELY = 0.01
 BLIND_H, BLIND = 0.04, 0.2
 """Waiting costs more than tables say where nobody can see what comes: so much, and so much of a
 start."""
+MOST_ASKED = 2
 TRY_S = 60.0
 """What asking costs, at the zone's price."""
 
@@ -72,10 +74,10 @@ def choose(known: Known) -> Choice:
         name = f"{way.words}: " if way else ""
         return Choice(found.option, f"{name}no spot machines are cheaper for this work")
     slack_s = known.time_s - known.work / base.rate
-    costs = _costs(known, safe, markets, slack_s)
-    for market in markets:
-        if market.likely < 1:
-            _try(known, safe, markets, market, slack_s, costs)
+    classes = _classes(known, base, markets, slack_s)
+    costs = _costs(known, safe, markets, classes, slack_s)
+    for market in _asked(markets):
+        _try(known, base, markets, market, classes, slack_s, costs)
     pick = min(costs, key=lambda n: (costs[n], n != held, n is None, n or 0))
     if pick == safe and not safety.affordable(known, pick):
         return safety.safest(known)
@@ -83,11 +85,10 @@ def choose(known: Known) -> Choice:
 
 
 def _costs(
-    known: Known, safe: int, markets: list[Market], slack_s: float
+    known: Known, safe: int, markets: list[Market], classes: list[Class], slack_s: float
 ) -> dict[int | None, float]:
     """Of everything that may be chosen, in hours on-demand."""
-    options, base = known.options, known.options[safe]
-    classes = _classes(known, base, markets, slack_s)
+    base = known.options[safe]
     step_s = classes[0].points.step_s
     step_h = step_s / HOUR_S
     costs: dict[int | None, float] = {}
@@ -98,18 +99,30 @@ def _costs(
     if blind and None in costs:
         costs[None] += BLIND_H + BLIND * safety.fresh_s(base) / HOUR_S
     for market in markets:
-        n = market.option
-        if market.up and safety.affordable(known, n):
-            after_s = slack_s - options[n].start_s
-            costs[n] = market.price * step_h + _cost(n, SPOT, classes, after_s)
+        if market.up and safety.affordable(known, market.option):
+            costs[market.option] = _spot_cost(known, market, classes, slack_s)
     return costs
+
+
+def _spot_cost(known: Known, market: Market, classes: list[Class], slack_s: float) -> float:
+    step_h, n = classes[0].points.step_s / HOUR_S, market.option
+    return market.price * step_h + _cost(n, SPOT, classes, slack_s - known.options[n].start_s)
+
+
+def _asked(markets: list[Market]) -> list[Market]:
+    """Zones that nobody can see. Of those that are likely down only the most promising ones are
+    weighed: each takes as long as all the rest of a decision."""
+    down = [market for market in markets if not market.up and market.likely < 1]
+    down.sort(key=lambda market: -market.likely * (1 - market.price))
+    return [market for market in markets if market.likely < 1 and market not in down[MOST_ASKED:]]
 
 
 def _try(
     known: Known,
-    safe: int,
+    base: Option,
     markets: list[Market],
     market: Market,
+    classes: list[Class],
     slack_s: float,
     costs: dict[int | None, float],
 ) -> None:
@@ -119,9 +132,13 @@ def _try(
     found = costs.pop(n, None)
     if market.likely < LIKELY or kept is None:
         return
-    if not market.up:
-        there = [_there(m) if m is market else m for m in markets]
-        found = _costs(known, safe, there, slack_s).get(n)
+    if not market.up and safety.affordable(known, n):
+        at = markets.index(market)
+        there = [*markets[:at], _there(market), *markets[at + 1 :]]
+        # Classes of cheaper zones alone are as they were.
+        found = _spot_cost(
+            known, there[at], _classes(known, base, there, slack_s, classes[:at]), slack_s
+        )
     if found is not None:
         asked = market.price * TRY_S / HOUR_S
         costs[n] = market.likely * found + (1 - market.likely) * kept + asked
@@ -191,16 +208,26 @@ def _guess(option: Option) -> tuple[bool, Zone, float]:
     return up, (history, up, 0.0), likely  # it has likely changed meanwhile
 
 
-def _classes(known: Known, base: Option, markets: list[Market], slack_s: float) -> list[Class]:
+def _classes(
+    known: Known,
+    base: Option,
+    markets: list[Market],
+    slack_s: float,
+    same: Sequence[Class] = (),
+) -> list[Class]:
+    """The first ones may be the `same` as for another question."""
     found: list[Class] = []
     often_none, price_sum = 1.0, 0.0
     for number, market in enumerate(markets, start=1):
-        members = markets[:number]
-        seen = market.seen if number == 1 else watch(tuple(m.zone for m in members))
         # What is paid if the cheapest that is up is always taken.
         often = float(market.seen.belief @ regimes().often_up)
         price_sum += market.price * often * often_none
         often_none *= 1 - often
+        if number <= len(same):
+            found.append(same[number - 1])
+            continue
+        members = markets[:number]
+        seen = market.seen if number == 1 else watch(tuple(m.zone for m in members))
         price = price_sum / (1 - often_none)
         found.append(_class(known, base, members, seen, price, slack_s))
     return found
@@ -220,9 +247,9 @@ def _class(
     if len(members) > 1 and seen.up:
         points = table.points
         again = points.at(curves[NOTHING], slack_s) - points.at(curves[SPOT], slack_s)
-        left_h = known.work / base.rate / HOUR_S
+        left_h, life_h = known.work / base.rate / HOUR_S, seen.life_h()
         extra = {
-            m.option: _extra(m, price, seen.life_h(), max(again, 0.0), table.step_s, left_h)
+            m.option: _extra(m, price, life_h, max(again, 0.0), table.step_s, left_h)
             for m in members
             if m.up
         }

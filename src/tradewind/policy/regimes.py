@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from functools import cache, lru_cache
-from itertools import pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tradewind.policy.base import Spell
@@ -29,6 +29,7 @@ HOUR_S = 3600.0
 LONG_S = 12 * HOUR_S
 """Spells beyond the last age are weighed in pieces of this length."""
 MOST_PIECES = 60
+DEEP = 100
 UNSEEN_S = 12 * HOUR_S
 """When nobody looked for longer, it is not guessed what was there meanwhile."""
 Zone = tuple[tuple[Spell, ...], bool, float]
@@ -182,6 +183,7 @@ def forget() -> None:
     """For tools that put another model in the place of what was learned."""
     regimes.cache_clear()
     _at_last_change.cache_clear()
+    _after.cache_clear()
 
 
 class Seen:
@@ -214,19 +216,31 @@ def _at_last_change(zones: tuple[Zone, ...]) -> tuple[Any, bool, float]:
     filled = tuple(_filled(zone) for zone in zones)
     spells = _together(filled) if len(zones) > 1 else [*filled[0][0], filled[0][1:]]
     now, number = regimes(), len(zones)
-    belief: Any = None
-    for (up, for_s), (then, _) in pairwise(spells):
-        if up is None:
-            belief = now.unseen(now.start(number) if belief is None else belief, number, for_s)
-            continue
-        belief = now.first(number, up) if belief is None else belief
-        # Where nobody looked after it, it did not end as far as is known.
-        belief = (now.lasting if then is None else now.ended)(belief, up, for_s)
     last, last_s = spells[-1]
     assert last is not None
+    before = tuple(spells[:-1])
+    for n in range(DEEP, len(before), DEEP):  # what is remembered nests no deeper
+        _after(before[:n], before[n][0], number)
+    belief = _after(before, last, number)
     return (now.first(number, last) if belief is None else belief), last, last_s
 
 
+@lru_cache(maxsize=8192)
+def _after(spells: tuple[Spell, ...], then: bool | None, number: int) -> Any:
+    """The belief after these spells, by what came then; None before the first. Mostly only the last
+    of them is new, and all before it is remembered."""
+    if not spells:
+        return None
+    (up, for_s), now = spells[-1], regimes()
+    belief = _after(spells[:-1], up, number)
+    if up is None:
+        return now.unseen(now.start(number) if belief is None else belief, number, for_s)
+    belief = now.first(number, up) if belief is None else belief
+    # Where nobody looked after it, it did not end as far as is known.
+    return (now.lasting if then is None else now.ended)(belief, up, for_s)
+
+
+@lru_cache(maxsize=512)  # a zone is in many classes
 def _filled(zone: Zone) -> Zone:
     """Where nobody looked for a while, and found the same before and after, it was so all along; if
     not the same, it changed halfway."""

@@ -1,7 +1,8 @@
 """The net under every policy that knows a deadline: what may be chosen without ever being late.
 
 A choice is affordable if, should its machine be taken at the end of the tick, a fresh start on safe
-machines still makes the deadline. Idling counts as such a choice. Time is exact, not in ticks: what
+machines still makes the deadline, with all to be done again that was not saved. Idling counts as
+such a choice. Time is exact, not in ticks: what
 is left over of a start is burned first, and work may end within a tick. If the first choice of all
 is affordable, and on-demand can be had, then no choice is ever late, whatever the market does.
 """
@@ -35,14 +36,15 @@ def affordable(known: Known, choice: int | None) -> bool:
     if known.time_s is None:
         return True
     tick_s = known.tick_s
+    work = known.work + known.unsaved
     if choice is None:
-        return known.time_s - tick_s - rescue_s(known, known.work) >= -EPSILON_S
+        return known.time_s - tick_s - rescue_s(known, work) >= -EPSILON_S
     option = known.options[choice]
     end_s = option.start_s + known.work / option.rate
     if is_safe(option) or end_s <= tick_s:
         return end_s <= known.time_s + EPSILON_S
     done = max(tick_s - option.start_s, 0.0) * option.rate
-    return known.time_s - tick_s - rescue_s(known, known.work - done) >= -EPSILON_S
+    return known.time_s - tick_s - rescue_s(known, work - done) >= -EPSILON_S
 
 
 def can_be_had(known: Known, choice: int) -> bool:

@@ -5,10 +5,11 @@
 - A start fails now and then: the tick is billed, and nothing is held after it. On-demand is refused
   now and then.
 - A machine that is taken takes the work since its last save with it, unless a notice came in time.
-  Saves take time on every machine; their cadence follows the hazards.
+  Saves take time on every machine; their cadence follows the hazards, how many losses are noticed,
+  and the slack.
 
 Policies are told the time until the deadline less a reserve for such things, machines' speed with
-their saves, and the work that is left if what is not saved is lost.
+their saves, and how much of the work is not saved.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ FAILS = 0.05
 REFUSED = 0.05
 SAVE_S = 60
 TRY_S = 60
-RESERVE_TICKS = 10
-"""Eight failures of on-demand in a row (less than once in 10⁸), and the tick that is lost."""
-SPOT_RATE = 0.93
-SAFE_RATE = (cadence.MOST_S - SAVE_S) / cadence.MOST_S
+RESERVE_TICKS = 7
+"""Six failures of on-demand in a row (less than once in a million), and the tick that is lost."""
+SPOT_RATE = 0.97
+SAFE_RATE = 1 - SAVE_S / cadence.every_s(SAVE_S, 0.0, spot=False)
 
 
 def simulate(case: Case, policy: Policy, number: int) -> Outcome:
@@ -117,7 +118,11 @@ class _Run:
         self.residual_s -= burned
         time_s = gap_s - burned
         age_s = (tick - self.since) * gap_s
-        every_s = cadence.every_s(SAVE_S, age_s, spot=self.held < self.zones) - SAVE_S
+        spot = self.held < self.zones
+        slack_s = self._time_s(tick) - self.left_s / SAFE_RATE - self.case.config.overhead_s
+        every_s = -SAVE_S + cadence.every_s(
+            SAVE_S, age_s, spot=spot, noticed=cadence.NOTICED, slack_s=slack_s
+        )
         while time_s > 0:
             if self.saving_s > 0:
                 part = min(time_s, self.saving_s)
@@ -135,6 +140,11 @@ class _Run:
                     self.saving_s = float(SAVE_S)
             time_s -= part
         return False
+
+    def _time_s(self, tick: int) -> float:
+        """Until the deadline, less the reserve."""
+        gap_s = float(self.case.gap_s)
+        return self.case.config.deadline_s - (tick + RESERVE_TICKS) * gap_s - SAVE_S
 
     def _known(self, tick: int, looked: dict[int, bool]) -> Known:
         case, gap_s = self.case, float(self.case.gap_s)
@@ -164,17 +174,16 @@ class _Run:
                 again_s=overhead_s,
             )
         )
-        reserve_s = RESERVE_TICKS * gap_s + SAVE_S
-        at_risk_s = self.unsaved_s if 0 <= self.held < self.zones else 0.0
         return Known(
-            self.left_s + at_risk_s,
+            self.left_s,
             tuple(options),
-            case.config.deadline_s - tick * gap_s - reserve_s,
+            self._time_s(tick),
             holding=self.held if self.held >= 0 else None,
             held_s=(tick - self.since) * gap_s,
             tick_s=gap_s,
             all_work=float(case.config.work_s),
             all_s=float(case.config.deadline_s),
+            unsaved=self.unsaved_s if 0 <= self.held < self.zones else 0.0,
         )
 
 

@@ -14,6 +14,10 @@ from tradewind.policy import cadence
 
 _LOOK_S = 60.0
 _NEWS = 0.05
+_FAR_RATE = 0.25e9
+"""Bytes a second of a machine to a store."""
+_LAST_S = 20.0
+"""Of a notice that are not counted on: it is looked for every few seconds, and best effort."""
 
 
 class Cadence:
@@ -51,4 +55,13 @@ def of(spec: Spec, way: Way | None, uptime_s: float) -> float:
     if spec.checkpoint_stall_s is None:
         return float(spec.checkpoint_every_s)
     machines, spot = (way.nodes, way.market == "spot") if way else (1, True)
-    return cadence.every_s(spec.checkpoint_stall_s, uptime_s, machines=machines, spot=spot)
+    noticed = cadence.NOTICED if way and _saves_in_time(spec, way) else 0.0
+    return cadence.every_s(
+        spec.checkpoint_stall_s, uptime_s, machines=machines, spot=spot, noticed=noticed
+    )
+
+
+def _saves_in_time(spec: Spec, way: Way) -> bool:
+    """Whether a last save fits between a notice and the loss, also to a store far away."""
+    save_s = (spec.checkpoint_stall_s or 0.0) + spec.checkpoint_bytes / way.nodes / _FAR_RATE
+    return spec.checkpoint_bytes > 0 and _LAST_S + save_s <= way.facts.notice_s
