@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.providers.aws.cloud import KEYS
-from tests.providers.aws.test_order import footprint, request
+from tests.providers.aws.test_order import footprint
 from tradewind import clock
-from tradewind.api.aws.machines import Packer
 from tradewind.errors import NoAccess
 from tradewind.providers.aws.clients import Account
-from tradewind.store.memory import MemoryStore
+from tradewind.providers.aws.links import Links
 
 
 @pytest.fixture
@@ -40,13 +39,13 @@ def _ending_in(home: Path, minutes: float) -> Account:
 
 
 def _check(account: Account) -> None:
-    Packer(MemoryStore(), account, footprint())._check_credentials()
+    Links(account, footprint(), "s3://b").check()
 
 
 def test_credentials_that_end_soon_buy_nothing(home: Path) -> None:
     account = _ending_in(home, 9)
     with pytest.raises(NoAccess, match=r"end in [89] min, .* nothing was bought") as told:
-        Packer(MemoryStore(), account, footprint())(request(), "x86_64")
+        _check(account)
     assert "aws sso login" in str(told.value.hint)
 
 

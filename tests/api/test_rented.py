@@ -16,9 +16,9 @@ from tradewind import errors
 from tradewind import store as stores
 from tradewind.api import fleet, rented, submit
 from tradewind.model import places
+from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import KEY, secrets_path
 from tradewind.providers.aws.machines import storage
-from tradewind.providers.aws.provider import FACTS
 from tradewind.store.base import Store
 
 WORK = """
@@ -71,23 +71,23 @@ def test_nothing_is_rented_where_nothing_is_set_up(
     store: Store, cloud: Control, work: Path
 ) -> None:
     with pytest.raises(errors.NotFound, match="nothing is set up at AWS for s3://runs/"):
-        rented.On(store, "aws")
+        rented.On(store, ["aws"])
     store.replace(KEY, b"{")
     with pytest.raises(errors.BadFile, match=r"providers/aws\.json"):
-        rented.On(store, "aws")
+        rented.On(store, ["aws"])
     store.replace(KEY, footprint(cloud).encoded())
     with pytest.raises(errors.NotFound, match=r"nothing is set up in eu-west-1\n"):
-        rented.On(store, "aws", ["eu-west-1"])
+        rented.On(store, ["aws"], ["eu-west-1"])
     with pytest.raises(errors.NotFound, match=r"us-est-1 \(did you mean us-east-1"):
-        rented.On(store, "aws", ["us-est-1"])
+        rented.On(store, ["aws"], ["us-est-1"])
     work.write_text(WORK.replace("us-*", "eu-*"))
     with pytest.raises(errors.NotFound, match="lora allows none of us-east-1 at aws"):
-        submit.wanted(str(work), rented.On(store, "aws"))
+        submit.wanted(str(work), rented.On(store, ["aws"]))
 
 
 def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: Path) -> None:
     store.replace(KEY, footprint(cloud).encoded())
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     spec = submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
     assert {(way.provider, way.region) for way in spec.ways} == {("aws", "us-east-1")}
     assert all(way.zone.startswith("use1-az") for way in spec.ways)
@@ -102,7 +102,7 @@ def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: P
 def test_each_zone_is_a_way_at_its_own_price(store: Store, cloud: Control, work: Path) -> None:
     """A plan names the cheapest zone of a region only: what is taken there goes on elsewhere."""
     store.replace(KEY, footprint(cloud).encoded())
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     wanted = submit.wanted(str(work), on)
     kind = wanted.plan.instance_type
     for zone, price in (("use1-az1", 0.31), ("use1-az2", 0.32)):
@@ -124,7 +124,7 @@ def test_what_is_predicted_is_at_the_prices_of_now(
     """Those of the catalog are weeks old, and without disks and addresses."""
     store.replace(KEY, footprint(cloud).encoded())
     work.write_text(WORK.replace("accelerators: [A10G]", "accelerators: [A10G], markets: [spot]"))
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     wanted = submit.wanted(str(work), on)
     planned = wanted.plan.price_hour["spot"]
     wanted = structs.replace(wanted, others=())  # or another type might be cheaper now
@@ -140,7 +140,7 @@ def test_what_the_account_cannot_have_is_not_tried(
     store: Store, cloud: Control, work: Path
 ) -> None:
     store.replace(KEY, footprint(cloud).encoded())
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     wanted = submit.wanted(str(work), on)
     cloud.quota("L-DB2E81BA", 0)  # G machines on demand
     try:
@@ -160,7 +160,7 @@ def test_credentials_that_can_launch_nothing_submit_nothing(
     store: Store, cloud: Control, work: Path
 ) -> None:
     store.replace(KEY, footprint(cloud).encoded())
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     wanted = submit.wanted(str(work), on)
     cloud.fail("GetCallerIdentity", "ExpiredToken", message="It is expired.", status=400)
     with pytest.raises(errors.NoAccess, match="ExpiredToken") as told:
@@ -169,7 +169,7 @@ def test_credentials_that_can_launch_nothing_submit_nothing(
     other = structs.replace(footprint(cloud), account="999999999999")
     store.replace(KEY, other.encoded())
     with pytest.raises(errors.NoAccess, match=r"123456789012, and .* in 999999999999"):
-        submit.spec_of(wanted, local=False, on=rented.On(store, "aws"))
+        submit.spec_of(wanted, local=False, on=rented.On(store, ["aws"]))
 
 
 @pytest.mark.system  # pip fetches wheels for other Pythons
@@ -178,11 +178,10 @@ def test_luggage_is_a_kit_by_a_link_that_dies(store: Store, cloud: Control, work
     import urllib.request
 
     from tests.providers.aws.test_order import request
-    from tradewind.api.aws.machines import Packer
-    from tradewind.providers.aws.clients import Account
+    from tradewind.api.luggage import Packer
+    from tradewind.providers.aws.cloud import CLOUD
 
-    made = footprint(cloud)
-    packer = Packer(store, Account(), made)
+    packer = Packer(store, CLOUD, footprint(cloud))
     first, second = (packer(request(), "x86_64") for _ in "ab")
     assert first.sha256 == second.sha256
     with urllib.request.urlopen(first.kit) as answer:
@@ -202,7 +201,7 @@ def test_files_of_this_computer_are_no_secrets_for_rented_machines(
     record = footprint(cloud)
     store.replace(KEY, record.encoded())
     work.write_text(f"{WORK}  secrets: {{HF_TOKEN: file:~/.hf_token}}\n")
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     path = secrets_path(store.url)
     with pytest.raises(errors.InvalidValue, match=r"HF_TOKEN is in a file") as caught:
         submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
@@ -215,6 +214,6 @@ def test_files_of_this_computer_are_no_secrets_for_rented_machines(
     assert not any("endpoints" in words for words in on.warnings)
     private = {name: structs.replace(each, public=False) for name, each in record.regions.items()}
     store.replace(KEY, structs.replace(record, regions=private).encoded())
-    on = rented.On(store, "aws")
+    on = rented.On(store, ["aws"])
     submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
     assert any("endpoints for Systems Manager" in words for words in on.warnings)

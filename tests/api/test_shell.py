@@ -39,11 +39,11 @@ def test_a_machine_of_aws_is_reached_without_a_port() -> None:
 def test_what_is_missing_here_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingExtra, match="aws is not installed"):
-        shell.needed(shell.command(AWS))
+        shell.needed(AWS, shell.command(AWS))
     (tmp_path / "aws").write_text("")
     (tmp_path / "aws").chmod(0o755)
     with pytest.raises(MissingExtra, match="Session Manager plugin"):
-        shell.needed(shell.command(AWS))
+        shell.needed(AWS, shell.command(AWS))
 
 
 def test_a_machine_of_this_computer_is_a_folder(

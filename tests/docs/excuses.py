@@ -52,11 +52,12 @@ EXCUSES = [
     ),
     Excuse("docs/commands/catalog.md", r"tradewind catalog build", "needs tables; tests/catalog"),
     Excuse(
-        "docs/commands/aws.md", r"tradewind aws (?!.*--print)", "an account; tests/providers/aws"
+        "docs/commands/setup.md", r"tradewind setup (?!.*--print)", "an account; tests/providers"
     ),
+    Excuse("docs/commands/teardown.md", r"tradewind teardown", "an account; tests/providers"),
     Excuse(
         "docs/aws.md",
-        r"(tradewind (aws (?!.*--print)|init|doctor|run|sweep)|aws iam|cd )",
+        r"(tradewind (setup (?!.*--print)|teardown|init|doctor|run|sweep)|aws iam|cd )",
         "an account; tests/system/test_aws.py",
     ),
     Excuse("docs/aws.md", r"aws ssm ", "an account, and AWS's own tool; tests/supervisor"),

@@ -26,10 +26,10 @@ from tradewind.controller.drive import performer
 from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.model import places
 from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import KEY
 from tradewind.providers.aws.machines.storage import ADDRESS_HOUR
 from tradewind.providers.aws.machines.storage import rates as storage_rates
-from tradewind.providers.aws.provider import FACTS
 from tradewind.runs_store import Loaded
 from tradewind.store.base import Store
 from tradewind.supervisor import bundle

@@ -78,7 +78,7 @@ def submitted(world: Rented, folder: Path) -> str:
     """As `tradewind run work.yaml --on aws` does it."""
     path = folder / "work.yaml"
     path.write_text(WORK.replace("BIN", str(Path(sys.executable).parent)))
-    on = rented.On(world.store, "aws")
+    on = rented.On(world.store, ["aws"])
     wanted = submit.wanted(str(path), on)
     assert (wanted.plan.nodes, set(wanted.plan.markets)) == (2, {"spot", "on_demand"})
     began, names = world.cloud.now(), world.cloud.zone_names()

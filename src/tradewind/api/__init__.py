@@ -7,8 +7,10 @@ orders.py   stop, resume, interrupt
 logs.py     what a job has printed
 reporting.py  what a report of a run is made of
 legs.py     the legs of a run
-aws/        AWS for a store: setting an account up, and machines there for its runs
-rented.py   a plan carried out on machines of a cloud
+clouds.py   what is set up at clouds for a store
+setup.py    setting one up, and undoing that
+rented.py   a plan carried out on machines of clouds
+luggage.py  what machines of a cloud take along
 wishes.py   how machines of this computer are to be interrupted
 owned.py    which runs may use this computer: those submitted from it
 handed.py   secrets of local runs, kept in this home alone

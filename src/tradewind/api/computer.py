@@ -1,5 +1,5 @@
 """What this computer itself has asked of a bucket: to watch runs, to show them, to bring logs here.
-It belongs to no run, and it is the only traffic that leaves AWS."""
+It belongs to no run, and it is the only traffic that leaves the cloud."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ class Asked(Struct, frozen=True, kw_only=True):
 def asked(store: Store) -> Asked | None:
     """Since it was first used from here, by all commands and scripts of this user, until now; None
     where nobody knows what it costs."""
-    from tradewind.api.aws.machines import footprint
+    from tradewind.api import clouds
 
     folder, bucket = meter.own_folder(), meter.bucket_of(store.url)
-    known = footprint(store) if folder and bucket else None
+    known = list(clouds.set_up(store).values()) if folder and bucket else []
     usage = meter.total(folder, bucket) if folder and known else None
-    if known is None or usage is None:
+    if not known or usage is None:
         return None
-    from tradewind.providers.aws.machines.storage import outside
-
-    return Asked(usage=usage, micros=cost(usage, outside(known.bucket_region)))
+    cloud, record = known[0]  # where the bucket is
+    return Asked(usage=usage, micros=cost(usage, cloud.outside(record)))

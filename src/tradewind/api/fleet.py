@@ -32,24 +32,22 @@ def local(store: Store) -> LocalProvider:
 
 def providers(store: Store) -> dict[str, Provider]:
     """This computer, and every cloud that something was set up at for this store."""
-    from tradewind.api.aws import machines
+    from tradewind.api import clouds
+    from tradewind.api.luggage import Packer
+    from tradewind.providers import registry
 
-    found: dict[str, Provider] = {"local": local(store)}
-    record = machines.footprint(store)
-    if record is not None:
-        found["aws"] = machines.provider(store, record)
+    found: dict[str, Provider] = {registry.LOCAL: local(store)}
+    for name, (cloud, record) in clouds.set_up(store).items():
+        pack = Packer(store, cloud, record)
+        found[name] = cloud.opened(record, clouds.owner(store), pack)
     return found
 
 
 def facts(provider: str) -> Facts:
-    if provider == "aws":
-        from tradewind.providers.aws.provider import FACTS as OF_AWS
-
-        return OF_AWS
     from tradewind.model.run import Facts
-    from tradewind.providers.local.provider import FACTS
+    from tradewind.providers import registry
 
-    return FACTS if provider == "local" else Facts()
+    return registry.cloud(provider).facts if provider in registry.CLOUDS else Facts()
 
 
 def clerk() -> Controller:

@@ -194,7 +194,7 @@ def run(
     what: str | Path | Workload | Plans | Saved,
     *,
     local: bool | None = None,
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
     regions: Sequence[str] = (),
     nodes: int | None = None,
     folder: str | Path | None = None,
@@ -211,7 +211,7 @@ def run(
 
     `what` is a workload, the path of a workload file or of a saved plan, or what `tradewind.plan`
     answers. `folder` is what the job needs; without one, the file's own, or the present one.
-    `on` names a cloud to rent from, `regions` where in it; without one it is this computer.
+    `on` names clouds to rent from, `regions` where in them; without one it is this computer.
     `on_progress` is called with the run about every second. Interrupted by Ctrl-C, the run is left
     to a process in the background."""
     from tradewind.api import rented, submit, wishes
@@ -219,7 +219,8 @@ def run(
 
     opened = _opened(store)
     speed = 1.0 if trace is None else trace_speed
-    cloud = rented.On(opened, on, regions) if on else None
+    named = on.split(",") if isinstance(on, str) else on
+    cloud = rented.On(opened, named, regions) if named else None
     spec = submit.spec_of(
         submit.wanted(what, cloud),
         local=cloud is None if local is None else local,

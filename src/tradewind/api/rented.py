@@ -1,63 +1,75 @@
-"""A plan carried out on machines of a cloud: its ways as that cloud's account has them."""
+"""A plan carried out on machines of clouds: its ways as the accounts there have them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.errors import InvalidValue, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model import Workload
     from tradewind.model.run import Spec, Way
+    from tradewind.providers.cloud import Rentable
+    from tradewind.providers.usable import Reason
     from tradewind.store.base import Store
-
-CLOUDS = ("aws",)
-"""Those that machines can be rented from."""
-_SPARE, _SYSTEM_GB = 1.5, 150
-"""An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
 
 
 class On:
-    """A cloud, as it is set up for a store."""
+    """Clouds, as they are set up for a store; those that are not named are those that are."""
 
-    def __init__(self, store: Store, cloud: str, regions: Sequence[str] = ()) -> None:
-        from tradewind.api.aws import machines
+    def __init__(
+        self, store: Store, names: Sequence[str] = (), regions: Sequence[str] = ()
+    ) -> None:
+        from tradewind.api import clouds
 
-        if cloud not in CLOUDS:
-            raise InvalidValue(
-                f"machines of {cloud} cannot be rented from here yet",
-                hint=f"--on {CLOUDS[0]}, or --local: on this computer, priced as its machines are",
-            )
-        self.cloud, self._record, self._store_url = cloud, machines.needed(store), store.url
+        there = {name: clouds.needed(store, name) for name in names} or clouds.set_up(store)
+        if not there:
+            raise nothing_set_up(store)
         self.rejected: list[str] = []
-        """Ways that the account cannot have, and why."""
+        """Ways that the accounts cannot have, and why."""
         self.warnings: list[str] = []
-        self._regions = tuple(regions) or tuple(sorted(self._record.regions))
-        for region in self._regions:
-            if region not in self._record.regions:
-                there = sorted(self._record.regions)
+        self._store_url = store.url
+        self._at = [At(cloud, record, store.url) for cloud, record in there.values()]
+        if regions:
+            self._keep_to(regions)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(at.cloud.name for at in self._at)
+
+    def _keep_to(self, regions: Sequence[str]) -> None:
+        there = sorted({region for at in self._at for region in at.regions})
+        for region in regions:
+            if region not in there:
                 close = get_close_matches(region, there, n=1, cutoff=0.8)
                 meant = f" (did you mean {close[0]}?)" if close else ""
+                adds = self._at[0].cloud.setup_command(self._store_url, region)
                 raise NotFound(
                     f"nothing is set up in {region}{meant}",
-                    hint=f"set up: {', '.join(there)};"
-                    f" tradewind aws setup --store {store.url} --region {region} adds it",
+                    hint=f"set up: {', '.join(there)}; {adds} adds it",
                 )
+        for at in self._at:
+            at.regions = tuple(each for each in at.regions if each in regions)
+        self._at = [at for at in self._at if at.regions]
 
     def limited(self, work: Workload) -> Workload:
         """As the workload says, and here only."""
         from dataclasses import replace
 
-        allowed = [region for region in self._regions if work.limits.allows(self.cloud, region)]
-        if not allowed:
+        named = tuple(
+            f"{at.cloud.name}/{region}"
+            for at in self._at
+            for region in at.regions
+            if work.limits.allows(at.cloud.name, region)
+        )
+        if not named:
             raise NotFound(
-                f"workload {work.name} allows none of {', '.join(self._regions)} at {self.cloud}",
+                f"workload {work.name} allows none of {self._places()}",
                 hint="look at its limits.providers, limits.regions and limits.exclude",
             )
-        named = tuple(f"{self.cloud}/{region}" for region in allowed)
-        return replace(work, limits=replace(work.limits, providers=(self.cloud,), regions=named))
+        return replace(work, limits=replace(work.limits, providers=self.names, regions=named))
 
     def there(self, spec: Spec) -> Spec:
         """The same in zones that can be launched in. A plan names the zone that is cheapest of a
@@ -67,91 +79,77 @@ class On:
         from msgspec.structs import replace
 
         from tradewind.api import handed
-        from tradewind.providers.aws.clients import Account
-        from tradewind.providers.aws.limits.usable import usable
 
-        handed.check(spec, self._secrets_hint())
-        every = [way for each in spec.ways for way in self._zoned(each)]
+        handed.check(spec, self._at[0].secrets_hint())
+        every = [way for each in spec.ways for at in self._at for way in at.zoned(each)]
         zoned = list({(way.what, way.nodes): way for way in reversed(every)}.values())[::-1]
         if not zoned:
             raise NotFound(
-                f"none of the plan's machines is of {self.cloud} in {', '.join(self._regions)}",
+                f"none of the plan's machines is in {self._places()}",
                 hint="plan again with --on, which keeps to what is set up",
             )
-        account = Account()
-        self._check(account.number())
-        found = usable(account, self._record, zoned, store_url=self._store_url)
-        self.rejected = [f"{reason.way.words}: {reason.words}" for reason in found.rejected]
-        self.warnings = [*found.warnings, *self._unreachable(spec)]
-        if not found.ways:
-            first = found.rejected[0]
+        ways: list[Way] = []
+        rejected: list[Reason] = []
+        for at in self._at:
+            found = at.usable([way for way in zoned if way.provider == at.cloud.name])
+            ways += [at.priced(spec, way) for way in found.ways]
+            rejected += found.rejected
+            self.warnings += [*found.warnings, *at.warnings(spec)]
+        self.rejected = [f"{reason.way.words}: {reason.words}" for reason in rejected]
+        if not ways:
+            first = rejected[0]
+            check = f"tradewind doctor {first.way.provider}"
             raise NotFound(
                 f"the account can have none of the plan's machines: {first.words}",
-                hint=first.hint or "tradewind doctor aws says what it can have",
+                hint=first.hint or f"{check} says what it can have",
             )
-        ways = tuple(self._priced(spec, way) for way in found.ways)
-        return replace(spec, ways=ways, predicted_cost=_at_prices_of_now(spec, ways))
+        order = {(way.what, way.nodes): place for place, way in enumerate(zoned)}
+        ways.sort(key=lambda way: order[way.what, way.nodes])  # as the plan prefers them
+        return replace(spec, ways=tuple(ways), predicted_cost=_at_prices_of_now(spec, ways))
 
-    def _secrets_hint(self) -> str:
-        from tradewind.providers.aws.footprint import secrets_path
+    def _places(self) -> str:
+        return "; ".join(f"{', '.join(at.regions)} at {at.cloud.name}" for at in self._at)
 
-        name = f"/{secrets_path(self._store_url)}NAME"
-        return (
-            f"aws ssm put-parameter --region {self._record.bucket_region} --type SecureString"
-            f" --name {name} --value file://FILE; then write aws-ssm:{name}"
-        )
 
-    def _unreachable(self, spec: Spec) -> list[str]:
-        """Secrets that machines without a way to the internet cannot look up."""
-        private = [name for name in self._regions if not self._record.regions[name].public]
-        if not private or not spec.job.get("secrets"):
-            return []
-        return [
-            f"machines in {', '.join(private)} reach S3 alone: their secrets can be read only where"
-            " you have made endpoints for Systems Manager or Secrets Manager in that network"
-        ]
+class At:
+    """One of them."""
 
-    def _check(self, number: str) -> None:
-        """Of another account, or refused altogether (`number` was asked for), they could launch
-        nothing; what else is asked of AWS may fail and does not stop a run."""
-        if number != self._record.account:
-            raise NoAccess(
-                f"these credentials are of account {number}, and {self._store_url} is set up in"
-                f" {self._record.account}",
-                hint="look at AWS_PROFILE and `aws sts get-caller-identity`",
-            )
+    def __init__(self, cloud: Rentable, record: Any, store_url: str) -> None:
+        self.cloud, self._record, self._store_url = cloud, record, store_url
+        self.regions: tuple[str, ...] = tuple(sorted(record.places))
 
-    def _priced(self, spec: Spec, way: Way) -> Way:
-        """With what AWS charges for beside the machine."""
+    def zoned(self, way: Way) -> list[Way]:
         from msgspec.structs import replace
 
-        from tradewind.providers.aws.machines import disks, storage
-
-        disk_gb = _disk_gb(spec, way.nodes)
-        disk = disks.price_hour(way.region, disk_gb)
-        address = storage.ADDRESS_HOUR if self._record.regions[way.region].public else 0
-        # What lies in the run's own bucket is counted as it is moved, and not reckoned before.
-        counted = spec.data.startswith(f"s3://{self._record.bucket}/")
-        return replace(
-            way,
-            disk_gb=disk_gb,
-            disk_price=disk,
-            address_price=address,
-            price=way.price + disk + address,
-            rates=storage.rates(way.region, self._record.bucket_region),
-            start_cost=0 if counted else way.start_cost,
-        )
-
-    def _zoned(self, way: Way) -> list[Way]:
-        from msgspec.structs import replace
-
-        if way.provider != self.cloud or way.region not in self._regions:
+        if way.provider != self.cloud.name or way.region not in self.regions:
             return []
-        subnets = self._record.regions[way.region].subnets
-        zones = sorted(subnets, key=lambda zone: (zone != way.zone, zone))
+        zones = sorted(self._record.places[way.region], key=lambda zone: (zone != way.zone, zone))
         if way.zone and way.market not in ("spot", "on_demand"):
             zones = [zone for zone in zones if zone == way.zone]  # it is held there, nowhere else
         return [replace(way, zone=zone) for zone in zones]
+
+    def usable(self, ways: Sequence[Way]) -> Any:
+        return self.cloud.usable(self._record, ways, self._store_url)
+
+    def priced(self, spec: Spec, way: Way) -> Way:
+        return self.cloud.priced(self._record, spec, way)
+
+    def warnings(self, spec: Spec) -> list[str]:
+        return self.cloud.warnings(self._record, spec, self.regions)
+
+    def secrets_hint(self) -> str:
+        return self.cloud.secrets_hint(self._record, self._store_url)
+
+
+def nothing_set_up(store: Store) -> InvalidValue:
+    from tradewind.providers import registry
+
+    clouds = [registry.rentable(name) for name in registry.RENTED]
+    setup = " or ".join(each.setup_command(store.url) for each in clouds)
+    return InvalidValue(
+        f"nothing says where this is to be carried out, and no cloud is set up for {store.url}",
+        hint=f"--local is this computer, priced as the plan's machines; {setup} sets one up",
+    )
 
 
 def _at_prices_of_now(spec: Spec, ways: Sequence[Way]) -> int | None:
@@ -165,10 +163,3 @@ def _at_prices_of_now(spec: Spec, ways: Sequence[Way]) -> int | None:
     if spec.predicted_cost is None or not planned:
         return spec.predicted_cost
     return round(spec.predicted_cost * min(map(bare, ways)) / planned)
-
-
-def _disk_gb(spec: Spec, nodes: int) -> int:
-    """For the checkpoints that a machine keeps beside those in the store, the one that is being
-    written among them."""
-    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
-    return round(_SPARE * kept / 1e9) + _SYSTEM_GB

@@ -133,7 +133,7 @@ def spec_of(
     if not local and on is None:
         raise InvalidValue(
             "nothing says where this is to be carried out",
-            hint="--on aws rents there; --local is this computer, priced as the plan's machines",
+            hint="--on CLOUD rents there; --local is this computer, priced as the plan's machines",
         )
     made = ways.spec(
         wanted.plan,
@@ -211,7 +211,7 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     from tradewind.supervisor import bundle
 
     run_id = clock.new_id(spec.name)
-    handed.check(spec, "keep it in the cloud's own store of secrets (docs/aws.md#secrets)")
+    handed.check(spec, "keep it in the cloud's own store of secrets (docs/clouds)")
     values = handed.read(spec)
 
     def drop() -> None:

@@ -54,7 +54,8 @@ COMMANDS = {
     "verify": "Kill a training script, resume it, and see whether it comes to the same bits.",
     "calibrate": "Refit the estimator to measurements.",
     "init": "Say where runs are kept, and try whether it can be trusted.",
-    "aws": "Set up an AWS account for a store, and undo that.",
+    "setup": "Set up an account at a cloud for a store.",
+    "teardown": "Remove what setup has made at a cloud.",
     "cost": "What runs cost, what was predicted, and what on demand would have.",
     "schema": "Print the JSON Schema of workload files, or check one.",
     "catalog": "Look after the price catalog: doctor, refresh, build.",
@@ -83,6 +84,13 @@ class LazyGroup(Group):
 
             equip(command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[1:2] and args[1] in ("setup", "teardown") and args[0] not in COMMANDS:
+            args = [args[1], args[0], *args[2:]]  # as it was once: `tradewind CLOUD setup`
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

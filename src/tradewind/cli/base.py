@@ -29,6 +29,8 @@ class Command(click.Command):
 
 class Group(Command, click.Group):
     command_class = Command
+    what = "command"
+    """What its commands are, to who looks for one that there is not."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -40,7 +42,7 @@ class Group(Command, click.Group):
             close = get_close_matches(args[0], known, n=1)
             help_ = f"see `{ctx.command_path} --help`"
             advice = f"did you mean {close[0]!r}?" if close else help_
-            raise click.UsageError(f"no command is called {args[0]!r}; {advice}", ctx)
+            raise click.UsageError(f"no {self.what} is called {args[0]!r}; {advice}", ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -168,7 +168,7 @@ def _shown(made: Report, stands: Sequence[Standing], mine: Asked | None) -> None
         render.note(
             f"Besides, in no run: {format_money(mine.micros, digits=4)} for what this computer has"
             f" asked of the bucket until now, {mine.usage.writes + mine.usage.reads:,} requests and"
-            f" {format_bytes(mine.usage.bytes_out, digits=3)} out of AWS."
+            f" {format_bytes(mine.usage.bytes_out, digits=3)} out of its cloud."
         )
     if stands:
         _budgets(stands)

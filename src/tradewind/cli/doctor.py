@@ -10,11 +10,16 @@ import click
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
-from tradewind.model.finding import ABOUT
+from tradewind.providers import registry
 
 if TYPE_CHECKING:
     from tradewind.model.finding import Finding
 
+_ABOUT = (  # as upkeep.doctor has it, which is not imported for a help text
+    *("computer", "parts", "gpus", "prices", "budgets", "store", "credentials"),
+    *registry.RENTED,
+    *("clocks", "runs", "orphans"),
+)
 _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "red"}
 
 
@@ -26,23 +31,24 @@ _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "re
     tradewind doctor
     # only what is installed, without asking the store
     tradewind doctor parts
-    # could machines of AWS be rented now?
+    # could machines of a cloud be rented now?
     tradewind doctor aws
     """,
 )
-@click.argument("about", nargs=-1, type=click.Choice(ABOUT), metavar="[WHAT]...")
+@click.argument("about", nargs=-1, type=click.Choice(_ABOUT), metavar="[WHAT]...")
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> None:
     """Check all that runs stand on, what is installed and for what one would need the rest, and
     whether anything was left behind.
 
-    WHAT: computer, parts, gpus, prices, budgets, store, credentials, aws, clocks, runs, orphans;
-    without it, all of them. What is optional and not there is called missing, and is no warning."""
+    WHAT: computer, parts, gpus, prices, budgets, store, credentials, a cloud's name, clocks, runs,
+    orphans; without it, all of them. What is optional and not there is called missing, and is no
+    warning."""
     from msgspec import to_builtins
 
     from tradewind.api import fleet
-    from tradewind.upkeep.doctor import examine
+    from tradewind.upkeep.doctor import ABOUT, examine
 
     with render.busy("looking"):
         found = examine(store_url, fleet.providers, only=about or ABOUT, sources=_sources)

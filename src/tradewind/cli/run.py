@@ -11,6 +11,7 @@ import click
 
 from tradewind.cli import render
 from tradewind.cli.base import Command
+from tradewind.providers import registry
 
 if TYPE_CHECKING:
     from tradewind.api.rented import On
@@ -30,13 +31,19 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     tradewind run work.yaml --local
     # machines live for about a minute: does it survive?
     tradewind run work.yaml --local --chaos 60s --yes
-    # rent machines of AWS, after tradewind aws setup
+    # rent machines, after tradewind setup aws
     tradewind run work.yaml --on aws --store s3://my-bucket
     """,
 )
 @click.argument("file", metavar="WORKLOAD|PLAN")
 @click.option("--local", is_flag=True, help="On this computer, priced as the plan's machines.")
-@click.option("--on", "cloud", metavar="CLOUD", help="Rent machines there: aws.")
+@click.option(
+    "--on",
+    "named",
+    multiple=True,
+    metavar="CLOUD",
+    help="Rent machines there. Repeatable, or with commas. Default: every cloud that is set up.",
+)
 @click.option(
     "--region", "regions", multiple=True, metavar="REGION", help="With --on: only in this one."
 )
@@ -62,7 +69,7 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 def command(
     file: str,
     local: bool,
-    cloud: str | None,
+    named: tuple[str, ...],
     regions: tuple[str, ...],
     nodes: int | None,
     folder: str | None,
@@ -80,9 +87,12 @@ def command(
 
     The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
     run to a process in the background, and says how to come back."""
-    if local and cloud:
+    on_clouds = [name.strip() for text in named for name in text.split(",") if name.strip()]
+    if on_clouds == [registry.LOCAL]:
+        on_clouds, local = [], True
+    if local and on_clouds:
         raise click.UsageError("--local and --on exclude each other")
-    if regions and not cloud:
+    if regions and local:
         raise click.UsageError("--region goes with --on")
     if not local and (nodes or chaos or trace):
         raise click.UsageError("--nodes, --chaos and --trace go with --local")
@@ -94,14 +104,14 @@ def command(
     from tradewind.api import rented, submit
     from tradewind.cli import follow
 
-    named = _tags(tags)
+    tagged = _tags(tags)
     opened = stores.open(store_url)
-    on = rented.On(opened, cloud, regions) if cloud else None
+    on = None if local else rented.On(opened, on_clouds, regions)
     with render.busy("planning"):
         wanted = submit.wanted(file, on)
     speed = 1.0 if trace_speed is None else trace_speed
     spec = submit.spec_of(
-        wanted, local=local, on=on, nodes=nodes, project=project, tags=named, speed=speed
+        wanted, local=local, on=on, nodes=nodes, project=project, tags=tagged, speed=speed
     )
     wish = _wish(spec, chaos, trace)
     if not as_json:

@@ -21,7 +21,7 @@ from tradewind.cli.base import Command
 @click.argument("run")
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.option("--rank", type=click.IntRange(0), default=0, help="Of its machines, this one.")
-@click.option("--key", metavar="FILE", default="", help="By ssh with this key, through SSM too.")
+@click.option("--key", metavar="FILE", default="", help="By ssh with this key.")
 @click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
 @click.option("--print", "only_print", is_flag=True, help="Print the command, and do not run it.")
 def command(
@@ -29,8 +29,8 @@ def command(
 ) -> None:
     """A shell on one of a run's machines, or a command there.
 
-    No port is open on machines of AWS: Systems Manager opens the shell (tradewind aws setup --ssm).
-    Of a run on this computer it is one in the machine's folder."""
+    Where a cloud has another way, no port is open for it: at AWS it is Systems Manager (tradewind
+    setup aws --ssm). Of a run on this computer it is one in the machine's folder."""
     import os
     import shlex
 
@@ -40,9 +40,10 @@ def command(
 
     opened = stores.open(store_url)
     run_id = runs_store.named(opened, run)
-    made = shell.command(shell.machine(opened, run_id, rank), key, words)
+    machine = shell.machine(opened, run_id, rank)
+    made = shell.command(machine, key, words)
     if only_print:
         click.echo(shlex.join(made))
         return
-    shell.needed(made)
+    shell.needed(machine, made)
     os.execvp(made[0], made)

@@ -9,24 +9,10 @@ from msgspec import Struct
 OK, MISSING, WARNING, BROKEN = "ok", "missing", "warning", "broken"
 """Missing: an optional part. Nothing is wrong; `why` is then what it is needed for."""
 
-ABOUT = (
-    "computer",
-    "parts",
-    "gpus",
-    "prices",
-    "budgets",
-    "store",
-    "credentials",
-    "aws",
-    "clocks",
-    "runs",
-    "orphans",
-)
-
 
 class Finding(Struct, frozen=True, kw_only=True):
     about: str
-    """One of ABOUT."""
+    """One of what doctor looks at (upkeep/doctor.py)."""
     level: str
     what: str
     why: str = ""

@@ -1,8 +1,8 @@
 """Where a job's secrets are: references that name them, and never values.
 
 `aws-ssm:/tradewind/hf-token` travels through workloads, plans and journals; whoever starts the job
-looks it up there (supervisor/secrets.py). Another place is one more line of SCHEMES, and a reader
-there.
+looks it up there (supervisor/secrets.py). Another place is one more line of SCHEMES, which begins
+with its cloud's name, and a reader in that cloud's folder.
 """
 
 from __future__ import annotations

@@ -1,30 +1,24 @@
 """Whether the provider has told that it will take this machine, and what is left until it does.
 
 `Boot.notice` names the source. A path: a file that appears, and may hold the seconds that are left,
-or, as local machines have it, `{"taken_at_s": …}` by this computer's clock. `aws`: EC2's metadata.
-Each source is called without arguments and returns at once: None while there is no notice, else the
-seconds that are left, or 0 where it does not say. `at_risk` says that one is likely, by its
-provider's own word.
+or, as local machines have it, `{"taken_at_s": …}` by this computer's clock. Else the name of a
+cloud, whose metadata is asked (providers/NAME/aboard.py).
 """
 
 from __future__ import annotations
 
 from math import isfinite
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
 
 from tradewind import clock
 from tradewind.decoding import UNREADABLE
-from tradewind.errors import InvalidValue
+from tradewind.providers import registry
 
-
-class Notice(Protocol):
-    @property
-    def at_risk(self) -> bool: ...
-
-    def __call__(self) -> float | None: ...
+if TYPE_CHECKING:
+    from tradewind.providers.cloud import Notice
 
 
 class _Taken(Struct):
@@ -33,17 +27,13 @@ class _Taken(Struct):
 
 def source(named: str) -> Notice:
     if is_rented(named):
-        from tradewind.supervisor.metadata import Ec2
-
-        return Ec2()
-    if named and "/" not in named:
-        raise InvalidValue(f"nobody knows how {named!r} tells that it takes a machine")
+        return registry.aboard(named).notice()
     return _File(Path(named) if named else None)
 
 
 def is_rented(named: str) -> bool:
-    """Whether a provider's metadata service tells it: then the machine is one of a cloud."""
-    return named == "aws"
+    """Whether a cloud tells it: then the machine is one of that cloud's."""
+    return bool(named) and "/" not in named
 
 
 class _File:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from copy import copy
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
@@ -32,8 +33,10 @@ from tradewind.supervisor.decide import Act, Job, Me, Save, ShutDown, Start, Sto
 from tradewind.supervisor.folder import FINAL, MachineFolder, State
 from tradewind.supervisor.job import LAST_WORDS_S, Work
 from tradewind.supervisor.logs import WAIT_S, Shipper, Shippers, Spool
-from tradewind.supervisor.notice import Notice
 from tradewind.supervisor.watch import Watch
+
+if TYPE_CHECKING:
+    from tradewind.providers.cloud import Notice
 
 _LOOK_S = 1.0
 """Between two looks at what nobody wakes us for: a notice, the hard stop, progress."""

@@ -7,24 +7,21 @@ its own would: on another machine it would be the same. SourceFailed is for what
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from msgspec import Struct, json
+from msgspec import json
 
 from tradewind.decoding import UNREADABLE
 from tradewind.errors import InvalidValue, NotFound, SourceFailed, TradewindError
 from tradewind.model import secrets
 from tradewind.model.boot import Boot
-from tradewind.model.secrets import AWS_SECRETS_MANAGER, AWS_SSM, FILE, Reference
-from tradewind.supervisor import awscall, notice
+from tradewind.model.secrets import FILE, Reference
+from tradewind.providers import registry
+from tradewind.supervisor import notice
 
 _MOST_CHARACTERS = 100_000
 """Linux takes 128 KiB for one variable."""
-_MISSING = ("ParameterNotFound", "ParameterVersionNotFound", "ResourceNotFoundException")
-_DENIED = ("AccessDenied", "AccessDeniedException", "UnrecognizedClientException")
 
 
 def values(references: Mapping[str, str], boot: Boot) -> dict[str, str]:
@@ -34,7 +31,7 @@ def values(references: Mapping[str, str], boot: Boot) -> dict[str, str]:
 def _value(name: str, where: str, boot: Boot) -> str:
     try:
         reference = secrets.parse(where)
-        found = READERS[reference.scheme](reference, boot)
+        found = _looked_up(reference, boot)
     except SourceFailed as error:
         raise SourceFailed(f"secret {name} ({where}): {error.message}", hint=error.hint) from None
     except TradewindError as error:
@@ -44,6 +41,14 @@ def _value(name: str, where: str, boot: Boot) -> str:
     if not found or "\0" in found or len(found) > _MOST_CHARACTERS:
         raise InvalidValue(f"secret {name} ({where}) is empty, too long, or not text")
     return found
+
+
+def _looked_up(reference: Reference, boot: Boot) -> str:
+    if reference.scheme == FILE:
+        return _handed_over(reference, boot)
+    # Schemes begin with their cloud's name.
+    aboard = registry.aboard(reference.scheme.partition("-")[0])
+    return aboard.secret(reference, rented=notice.is_rented(boot.notice))
 
 
 def _handed_over(reference: Reference, boot: Boot) -> str:
@@ -57,87 +62,3 @@ def _handed_over(reference: Reference, boot: Boot) -> str:
             "its value was not handed over, or is not kept any more",
             hint="submit the run again, on the computer that has the file",
         ) from None
-
-
-class _Parameter(Struct, rename="pascal"):
-    value: str
-
-
-class _GetParameter(Struct, rename="pascal"):
-    parameter: _Parameter
-
-
-class _Secret(Struct, rename="pascal"):
-    secret_string: str | None = None
-
-
-def _parameter(reference: Reference, boot: Boot) -> str:
-    asked = {"Name": reference.name, "WithDecryption": True}
-    answer = _ask("ssm", "AmazonSSM.GetParameter", asked, reference, boot)
-    found: _GetParameter = _decoded(answer, _GetParameter)
-    return found.parameter.value
-
-
-def _secret(reference: Reference, boot: Boot) -> str:
-    asked = {"SecretId": reference.name}
-    answer = _ask("secretsmanager", "secretsmanager.GetSecretValue", asked, reference, boot)
-    whole: str | None = _decoded(answer, _Secret).secret_string
-    if whole is None:
-        raise InvalidValue("it is binary", hint="store it as text")
-    if not reference.key:
-        return whole
-    try:
-        table = json.decode(whole, type=dict[str, Any])
-    except UNREADABLE:
-        raise InvalidValue("it is not a JSON object, so there is no key in it") from None
-    found = table.get(reference.key)
-    if not isinstance(found, str):
-        raise NotFound(f"it has no text under the key {reference.key}")
-    return found
-
-
-def _ask(service: str, target: str, asked: dict[str, Any], about: Reference, boot: Boot) -> bytes:
-    rented = notice.is_rented(boot.notice)
-    region = _region(about.name, rented=rented)
-    keys = awscall.role_keys() if rented else awscall.user_keys()
-    try:
-        return awscall.call(service, target, asked, region, keys)
-    except awscall.Refused as error:
-        if error.code in _MISSING:
-            raise NotFound(f"there is none of this name in {region}") from None
-        if error.code in _DENIED:
-            who = "the machines' role" if rented else "these AWS credentials"
-            raise InvalidValue(
-                f"{who} may not read it ({error.code})",
-                hint="docs/aws.md#secrets says which names machines may read",
-            ) from None
-        raise InvalidValue(f"AWS says {error.code}") from None
-
-
-def _region(name: str, *, rented: bool) -> str:
-    """An ARN says it. Else a rented machine is told its store's."""
-    if name.startswith("arn:"):
-        return name.split(":")[3]
-    for variable in ("AWS_REGION", "AWS_DEFAULT_REGION"):
-        if os.environ.get(variable):
-            return os.environ[variable]
-    configured = "" if rented else awscall.user_region()
-    if configured:
-        return configured
-    raise InvalidValue(
-        "nothing says in which region it is", hint="set AWS_REGION, or name it by its ARN"
-    )
-
-
-def _decoded(answer: bytes, kind: type[Any]) -> Any:
-    try:
-        return json.decode(answer, type=kind)
-    except UNREADABLE:
-        raise SourceFailed("the answer was cut short, or is not AWS's") from None
-
-
-READERS: dict[str, Callable[[Reference, Boot], str]] = {
-    FILE: _handed_over,
-    AWS_SSM: _parameter,
-    AWS_SECRETS_MANAGER: _secret,
-}

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from tradewind import store as stores
 from tradewind.errors import TradewindError
-from tradewind.model.finding import ABOUT, BROKEN, OK, WARNING, Finding
+from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.plaintext import one_line
+from tradewind.providers import registry
 from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Store
 from tradewind.units import format_names
-from tradewind.upkeep import attended, aws, checks, gpus, parts
+from tradewind.upkeep import attended, checks, clouds, gpus, parts
 from tradewind.upkeep.survey import Survey, survey
 
+ABOUT = (
+    *("computer", "parts", "gpus", "prices", "budgets", "store", "credentials"),
+    *registry.RENTED,
+    *("clocks", "runs", "orphans"),
+)
+"""What is looked at, in this order."""
 _NEWEST = 20
 """So many of the newest runs are opened to see whether we can read them."""
 _MOST = 200
 """So many are asked whether they were ever submitted; `sweep` asks all."""
 _IN_RUNS = {"clocks", "runs", "orphans"}
-_IN_A_STORE = _IN_RUNS | {"store", "credentials", "aws"}
+_IN_A_STORE = _IN_RUNS | {"store", "credentials", *registry.RENTED}
 
 
 def examine(
@@ -54,9 +62,12 @@ def examine(
         return found
     store: Store | None = None
 
-    def cloud(opened: Store | None) -> Iterator[Finding]:
-        asked = set(only) != set(ABOUT)
-        return aws.aws_checks(opened, asked=asked, env=os.environ, user=Path.home())
+    asked = set(only) != set(ABOUT)
+
+    def look_at_clouds(opened: Store | None) -> None:
+        for name in registry.RENTED:
+            look = partial(clouds.cloud_checks, name, opened, asked=asked)
+            collect(name, partial(look, env=os.environ, user=Path.home()))
 
     try:
         store = stores.open(url)
@@ -73,13 +84,13 @@ def examine(
     if store is None or any(f.about == "store" and f.level == BROKEN for f in found):
         if only != ("store",):
             found.append(_unseen())
-        if set(only) != set(ABOUT):
-            collect("aws", lambda: cloud(None))
+        if asked:
+            look_at_clouds(None)
         return found
     whole = store
     rented: dict[str, Provider] = {}
     found += [f for f in _providers(whole, providers, rented) if f.about in only]
-    collect("aws", lambda: cloud(whole))
+    look_at_clouds(whole)
     sight = Survey()
     if _IN_RUNS & set(only):
         try:

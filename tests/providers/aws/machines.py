@@ -13,10 +13,11 @@ from tests.runs.builders import WAY
 from tradewind import clock
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import Footprint, Network, bucket_of, decoded
-from tradewind.providers.aws.machines.userdata import Luggage
-from tradewind.providers.aws.provider import FACTS, AwsProvider
+from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.aws.setup.things import described
+from tradewind.providers.boot.luggage import Luggage
 
 REGION, ZONE, KIND = "us-east-1", "use1-az1", "g5.xlarge"
 PROFILE = "tradewind-test"

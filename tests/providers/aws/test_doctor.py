@@ -14,9 +14,10 @@ from tests.providers.aws.cloud import KEYS, Cloud, quotas_of
 from tests.providers.aws.conftest import QUOTAS
 from tradewind import store as stores
 from tradewind.model.finding import BROKEN, MISSING, OK, WARNING, Finding
+from tradewind.providers.aws.cloud import CLOUD
 from tradewind.providers.aws.footprint import KEY, Footprint
 from tradewind.store.base import Store
-from tradewind.upkeep.aws import aws_checks, hinted
+from tradewind.upkeep.clouds import cloud_checks
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def _told(store: Store | None, user: Path, *, asked: bool, **env: str) -> list[Finding]:
-    return list(aws_checks(store, asked=asked, env=env, user=user))
+    return list(cloud_checks("aws", store, asked=asked, env=env, user=user))
 
 
 def test_a_store_that_has_nothing_to_do_with_aws(store: Store, tmp_path: Path) -> None:
@@ -59,20 +60,20 @@ def test_named_though_the_store_cannot_be_read(tmp_path: Path, cloud: Cloud, sto
     store.create(KEY, b"{")
     found = _told(store, tmp_path, asked=True)
     assert found[0].level == BROKEN
-    assert "tradewind aws setup" in found[0].todo
+    assert "tradewind setup aws" in found[0].todo
     assert len(found) == 4
     assert all("nothing is set up" not in each.what for each in found)  # nobody knows
     assert len(_told(store, tmp_path, asked=False)) == 1
 
 
 def test_where_credentials_may_be(tmp_path: Path) -> None:
-    assert not hinted({}, tmp_path)
+    assert not CLOUD.hinted({}, tmp_path)
     (tmp_path / ".aws").mkdir()
     (tmp_path / ".aws" / "config").write_text("")
-    assert hinted({}, tmp_path)
+    assert CLOUD.hinted({}, tmp_path)
     elsewhere = {"AWS_CONFIG_FILE": "/none", "AWS_SHARED_CREDENTIALS_FILE": "/none"}
-    assert not hinted(elsewhere, tmp_path)
-    assert hinted({"AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}, tmp_path / "other")
+    assert not CLOUD.hinted(elsewhere, tmp_path)
+    assert CLOUD.hinted({"AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}, tmp_path / "other")
 
 
 def _doctor(store: Store, home: Path, *words: str) -> tuple[dict[str, list[Finding]], set[str]]:

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.providers.aws.cloud import KEYS
-from tradewind.api.aws.machines import machine_environment
 from tradewind.providers.aws.clients import Account
+from tradewind.providers.aws.cloud import CLOUD
 from tradewind.providers.aws.footprint import Footprint
 
 
@@ -48,7 +48,7 @@ def test_machines_look_for_aws_where_this_computer_does() -> None:
     record = Footprint(
         account="1", bucket="b", bucket_region="eu-west-1", instance_profile="p", regions={}
     )
-    assert machine_environment(record, {"AWS_REGION": "us-east-1", "HF_TOKEN": "x"}) == {
+    assert CLOUD.environment(record, {"AWS_REGION": "us-east-1", "HF_TOKEN": "x"}) == {
         "AWS_REGION": "eu-west-1"
     }
     own = {
@@ -56,6 +56,6 @@ def test_machines_look_for_aws_where_this_computer_does() -> None:
         "AWS_ENDPOINT_URL_SSM": "https://ssm.internal",
         "AWS_ENDPOINT_URL_SECRETS_MANAGER": "https://secrets.internal",
     }
-    assert machine_environment(record, own) == {"AWS_REGION": "eu-west-1"} | own
-    general = machine_environment(record, {"AWS_ENDPOINT_URL": "https://like.s3"})
+    assert CLOUD.environment(record, own) == {"AWS_REGION": "eu-west-1"} | own
+    general = CLOUD.environment(record, {"AWS_ENDPOINT_URL": "https://like.s3"})
     assert general["AWS_ENDPOINT_URL_S3"] == "https://like.s3"

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from tests.runs.builders import WAY
 from tradewind.model.boot import Boot
 from tradewind.model.run import Request, Way
+from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import Footprint, Network
 from tradewind.providers.aws.limits.images import Image
 from tradewind.providers.aws.limits.zones import TypeFacts
 from tradewind.providers.aws.machines import order
-from tradewind.providers.aws.machines.userdata import MOST_BYTES, Luggage, script, user_data
-from tradewind.providers.aws.provider import FACTS
+from tradewind.providers.aws.machines.userdata import MOST_BYTES, script, user_data
 from tradewind.providers.base import Refused
+from tradewind.providers.boot.luggage import Luggage
 
 ON = replace(
     WAY,
@@ -235,5 +236,5 @@ def test_what_does_not_fit_is_refused() -> None:
 
     chosen = random.Random(1)
     noise = "".join(chosen.choice("0123456789abcdefghijklmnop") for _ in range(30_000))
-    with pytest.raises(Refused, match="EC2 takes 16,384"):
+    with pytest.raises(Refused, match="this cloud takes 16,384"):
         user_data(BOOT, replace(LUGGAGE, kit=noise))

@@ -16,7 +16,7 @@ from tests.ec2.server import running
 from tests.providers.aws import account_server as server
 from tests.providers.aws import iam, machines
 from tests.providers.aws.asked import noted
-from tradewind.api.aws.setup import plan_setup, plan_teardown
+from tests.providers.aws.setups import plan_setup, plan_teardown
 from tradewind.model.run import Request
 from tradewind.providers.aws.checks.account import checks
 from tradewind.providers.aws.clients import Account

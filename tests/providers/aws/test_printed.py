@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tests.providers.aws import account_server as server
-from tradewind.api.aws.setup import plan_setup
+from tests.providers.aws.setups import plan_setup
 from tradewind.providers.aws.setup import cloudformation, terraform, things
 from tradewind.providers.aws.setup.make import Wish
 

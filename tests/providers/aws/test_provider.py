@@ -382,7 +382,7 @@ def test_a_launch_waits_for_its_security_group(
     with pytest.raises(Refused, match=r"InvalidGroup\.NotFound") as caught:
         aws.launch(at(aws).request(leg=3), 1)
     assert caught.value.kind == "not_found"  # setup's is gone
-    assert "aws setup" in str(caught.value.hint)
+    assert "setup aws" in str(caught.value.hint)
 
 
 def test_a_group_of_that_name_that_is_not_ours_is_not_used(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.providers.aws import account_server as server
-from tradewind.api.aws.setup import plan_setup, written
+from tests.providers.aws.setups import plan_setup, written
 from tradewind.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import name
 from tradewind.providers.aws.setup import policies

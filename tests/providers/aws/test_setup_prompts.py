@@ -1,4 +1,4 @@
-"""What `aws setup` and `teardown` ask, answered on a real terminal as people answer: yes, no,
+"""What `setup aws` and `teardown` ask, answered on a real terminal as people answer: yes, no,
 nonsense, the wrong name, nothing at all, Ctrl-C, Ctrl-D."""
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tests.providers.aws import account_server as server
 pytestmark = pytest.mark.slow
 
 STORE = "s3://my-bucket/tw"
-SETUP = ("aws", "setup", "--store", STORE, "--region", "us-east-1")
-TEARDOWN = ("aws", "teardown", "--store", STORE)
+SETUP = ("setup", "aws", "--store", STORE, "--region", "us-east-1")
+TEARDOWN = ("teardown", "aws", "--store", STORE)
 MAKE, REMOVE, NAME = "Make it?", "Remove it?", "Type its name"
 INTERRUPTED, END = b"\x03", b"\x04"
 

@@ -13,10 +13,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.providers.aws import account_server as server
+from tests.providers.aws.setups import plan_setup, plan_teardown, written
 from tests.runs.builders import SPEC, WAY
 from tradewind import clock, steps
 from tradewind import store as stores
-from tradewind.api.aws.setup import plan_setup, plan_teardown, written
 from tradewind.controller.controller import Controller
 from tradewind.controller.drive import performer
 from tradewind.errors import InvalidValue

@@ -13,7 +13,8 @@ from tradewind.model.run import Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, Network
 from tradewind.providers.aws.limits import prices, scores, zones
-from tradewind.providers.aws.limits.usable import KINDS, Usable, usable
+from tradewind.providers.aws.limits.usable import usable
+from tradewind.providers.usable import KINDS, Usable
 
 NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
 PLENTY = dict.fromkeys("L-DB2E81BA L-3819A6DF L-417A185B L-7212CCBC L-C4BD4855".split(), 1000.0)
@@ -75,7 +76,7 @@ def test_what_can_be_had_stays_as_it_is(cloud: Cloud, account: Account) -> None:
     assert structs.replace(told, warnings=()) == Usable(ways=tuple(ways))
     assert told.warnings == (
         "p4d.24xlarge has 4 EFA interfaces, and machines in us-east-1 use 1: their subnets are"
-        " public. A network of its own uses all: tradewind aws setup --store s3://b/team --region"
+        " public. A network of its own uses all: tradewind setup aws --store s3://b/team --region"
         " us-east-1 --private",
     )
     alone = [structs.replace(way, nodes=1) for way in ways]
@@ -104,7 +105,7 @@ def test_places_where_it_cannot_be_had(account: Account) -> None:
         store_url="s3://b/team",
     )
     hints = {reason.kind: reason.hint for reason in found.rejected}
-    paste = "tradewind aws setup --store s3://b/team --region"
+    paste = "tradewind setup aws --store s3://b/team --region"
     assert hints["no_setup"] == f"{paste} eu-west-1"
     assert hints["no_subnet"] == f"{paste} us-east-1 makes it"
     told = {reason.way.what: (reason.kind, reason.words) for reason in found.rejected}

@@ -1,4 +1,4 @@
-"""What `tradewind aws setup` has made for one store, and where that is written down.
+"""What `tradewind setup aws` has made for one store, and where that is written down.
 
 The record lies in the store itself (`providers/aws.json`), so that whoever can look after its runs
 knows where machines may be launched; what to remove is told by tags and names, not by it.
@@ -49,6 +49,10 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key_pair: str = ""
     """For `tradewind ssh --key`: the name of a key pair of each region."""
 
+    @property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        return {name: tuple(network.subnets) for name, network in self.regions.items()}
+
     def encoded(self) -> bytes:
         return json.format(json.encode(self), indent=1)
 
@@ -61,6 +65,11 @@ def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
 def tags_of(found: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
     """As AWS tells them."""
     return {each["Key"]: each["Value"] for each in found or []}
+
+
+def owned(store_url: str) -> list[dict[str, object]]:
+    """EC2's filter for what is ours."""
+    return [{"Name": f"tag:{OWNER}", "Values": [store_url]}]
 
 
 def read(get: Callable[[str], bytes]) -> Footprint | None:
@@ -76,7 +85,7 @@ def decoded(data: bytes) -> Footprint:
         return json.decode(data, type=Footprint)
     except UNREADABLE as error:
         raise BadFile(
-            f"{KEY} in the store cannot be read: {error}", hint="tradewind aws setup writes it anew"
+            f"{KEY} in the store cannot be read: {error}", hint="tradewind setup aws writes it anew"
         ) from None
 
 
@@ -92,7 +101,7 @@ def bucket_of(store_url: str) -> tuple[str, str]:
 def setup_command(store_url: str, *regions: str) -> str:
     """That can be pasted: what makes, or mends, what machines of a store need."""
     store = store_url if store_url.startswith("s3://") else "s3://BUCKET"
-    return " ".join([f"tradewind aws setup --store {store}", *(f"--region {r}" for r in regions)])
+    return " ".join([f"tradewind setup aws --store {store}", *(f"--region {r}" for r in regions)])
 
 
 def secrets_path(store_url: str) -> str:

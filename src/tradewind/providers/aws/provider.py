@@ -9,7 +9,7 @@ Safe from several threads and processes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from tradewind import clock
 from tradewind.errors import SourceFailed, TradewindError
 from tradewind.model.boot import Boot
 from tradewind.model.finding import Finding
-from tradewind.model.run import Facts, Listing, Machine, Request
+from tradewind.model.run import Listing, Machine, Request
 from tradewind.providers.aws import denied
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, Footprint, setup_command
@@ -30,19 +30,10 @@ from tradewind.providers.aws.machines import (
     paid,
     reservations,
 )
-from tradewind.providers.aws.machines.userdata import Luggage, user_data
+from tradewind.providers.aws.machines.userdata import user_data
 from tradewind.providers.aws.troubles import code_of, explained, of_code
 from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
-
-FACTS = Facts(
-    boot_timeout_s=900,
-    notice_s=120,
-    billing_step_s=1,
-    billing_least_s=60,
-    billing_lead_s=120,
-    tokens=True,
-    listing_lag_s=60,
-)
+from tradewind.providers.boot.luggage import Pack
 
 
 class OfLegs(Protocol):
@@ -68,7 +59,7 @@ class AwsProvider:
         account: Account,
         footprint: Footprint,
         owner: str,
-        luggage: Callable[[Request, str], Luggage],
+        luggage: Pack,
     ) -> None:
         """`owner` is the store's URL. `luggage` puts together what machines of a request, and of
         this architecture, take along."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from tradewind.errors import NoAccess, TradewindError
 from tradewind.providers.base import OutcomeUnknown, Refused
 
-_SETUP = "tradewind doctor aws says what is missing; tradewind aws setup makes it"
+_SETUP = "tradewind doctor aws says what is missing; tradewind setup aws makes it"
 _KEYS = "renew them: `aws sso login`, or new keys; `aws sts get-caller-identity` tries them"
 
 

@@ -13,12 +13,12 @@ from typing import Any
 from tradewind import clock
 from tradewind.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
+from tradewind.providers.asking import within
 from tradewind.providers.aws.checks import regions
 from tradewind.providers.aws.checks.permissions import found, todo
 from tradewind.providers.aws.checks.policies import policy_checks
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, setup_command
-from tradewind.providers.aws.limits.looking import within
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused
 

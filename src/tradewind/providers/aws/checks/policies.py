@@ -75,7 +75,7 @@ def _of_role(look: _Look, footprint: Footprint, store_url: str) -> Iterator[Find
             WARNING,
             f"the role {name} may be assumed by others than EC2",
             why="whoever does reads and writes runs of this store as its machines do",
-            todo="look at its trust policy, and find out who changed it: tradewind aws setup"
+            todo="look at its trust policy, and find out who changed it: tradewind setup aws"
             " refuses it as it is",
         )
     if told and not role.get("PermissionsBoundary"):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tradewind.errors import InvalidValue
+from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.limits import remembered
 from tradewind.providers.aws.limits.zones import TypeFacts
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused
@@ -41,7 +41,7 @@ _OLD_GPUS = ("K520", "K80", "M60", "V100")
 """Of g2, p2, g3 and p3. The images have NVIDIA's open driver, which begins with the T4; their notes
 name G4dn, G5, G6, P4, P5 and P6 (docs.aws.amazon.com/dlami). Newer GPUs are not held against a type
 whether the notes name it or not: the driver (595 in October 2026) knows them."""
-OWN_IMAGE = "tradewind aws setup --image ami-…, with one that can"
+OWN_IMAGE = "tradewind setup aws --image ami-…, with one that can"
 
 _DEBIAN = {"x86_64": "amd64", "arm64": "arm64"}
 
@@ -112,7 +112,7 @@ def image(
             "not_found",
             f"{region} knows no image for {accelerator} on {architecture}: there is no parameter "
             + (names[0] if len(names) == 1 else f"{names[0]}, nor the {len(names) - 1} after it"),
-            hint="name an image of this region: tradewind aws setup --image ami-…",
+            hint="name an image of this region: tradewind setup aws --image ami-…",
         )
 
     return remembered.one(account, ("image", region, architecture, wanted, accelerator), ask)

@@ -5,24 +5,21 @@ A region that fails, or takes too long, is unknown: nothing is held against what
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
-from tradewind import clock
 from tradewind.errors import TradewindError
 from tradewind.model.run import Way
+from tradewind.providers.asking import within
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import prices, quotas, zones
 from tradewind.providers.aws.limits.prices import SpotPrice
 from tradewind.providers.aws.limits.quotas import Key, Quota
 from tradewind.providers.aws.limits.zones import TypeFacts, Zone
-
-T = TypeVar("T")
 
 
 class Sight(Struct, kw_only=True):
@@ -53,32 +50,6 @@ def look(
             warning = f"{region} has not answered within {patience_s:g} s"
             told[region] = Sight(region=region, warnings=[warning])
     return told
-
-
-def within(patience_s: float, jobs: Mapping[str, Callable[[], T]]) -> dict[str, T]:
-    """What they answer, all at once; those that take longer, or fail, are not there. A bug is
-    raised here, and does not die with its thread."""
-    found: dict[str, T] = {}
-    bugs: list[Exception] = []
-
-    def do(name: str) -> None:
-        try:
-            found[name] = jobs[name]()
-        except TradewindError:
-            pass
-        except Exception as error:
-            bugs.append(error)
-
-    # Not a pool of the standard library: that would wait, at exit, for what we have given up.
-    threads = [threading.Thread(target=do, args=(name,), daemon=True) for name in jobs]
-    for thread in threads:
-        thread.start()
-    until = clock.monotonic() + patience_s
-    for thread in threads:
-        thread.join(max(until - clock.monotonic(), 0))
-    if bugs:
-        raise bugs[0]
-    return dict(found)  # what comes later is not looked at
 
 
 def _seen(account: Account, region: str, ways: Sequence[Way], now: datetime) -> Sight:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from tradewind.errors import TradewindError
+from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.limits import remembered, zones
+from tradewind.providers.aws.limits import zones
 from tradewind.providers.aws.troubles import code_of, explained
 
 _FRESH_S = 300.0

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from functools import partial
 
 from tradewind.errors import TradewindError
+from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.limits import remembered
 from tradewind.providers.aws.troubles import explained
 
 _MOST_REGIONS = 10

@@ -11,57 +11,23 @@ from datetime import datetime
 from functools import partial
 from statistics import median_low
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from tradewind import clock
 from tradewind.model.run import Way
+from tradewind.providers.asking import within
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, setup_command
 from tradewind.providers.aws.limits import images, quotas, zones
-from tradewind.providers.aws.limits.looking import Sight, look, within
+from tradewind.providers.aws.limits.looking import Sight, look
 from tradewind.providers.aws.limits.scores import scores
+from tradewind.providers.usable import Reason, Usable
 from tradewind.units import format_money
 
 _PATIENCE_S = 45.0
 _SCORES_S = 15.0
 _MOST_SCORES = 4
 """Different questions for scores in one look: EC2 answers few a day."""
-
-KINDS = {
-    "no_setup": "nothing of ours is in the region",
-    "region_off": "the account has not switched the region on",
-    "not_offered": "no zone of the region, or not this one, offers the type",
-    "zone_off": "the zone is not there, or not up, for this account",
-    "no_subnet": "setup has made no subnet in the zone",
-    "no_driver": "our images have no driver for what the type computes with",
-    "no_spot": "the type is not sold on the spot market",
-    "quota": "the quota is smaller than what is needed, however little is in use",
-    "in_use": "the quota would do, if others did not use so much of it",
-    "price": "spot costs as much as on-demand, which can be had",
-}
-
-
-class Reason(Struct, frozen=True, kw_only=True):
-    way: Way
-    kind: str
-    """One of KINDS."""
-    words: str
-    hint: str = ""
-
-    @property
-    def lasting(self) -> bool:
-        """It will be so until somebody does something about it."""
-        return self.kind not in ("in_use", "price")
-
-
-class Usable(Struct, frozen=True, kw_only=True):
-    ways: tuple[Way, ...]
-    """In the order they came, spot prices as they are now. Those of other providers among them."""
-    rejected: tuple[Reason, ...] = ()
-    warnings: tuple[str, ...] = ()
-    """What could not be learned, and what is slower than it need be."""
-    scores: dict[str, int] = {}
-    """Spot placement scores by `Way.what`, best first: information, and never in the way."""
 
 
 def usable(

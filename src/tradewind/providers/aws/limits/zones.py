@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Network
-from tradewind.providers.aws.limits import remembered
 from tradewind.providers.aws.troubles import explained
 from tradewind.units import format_names
 

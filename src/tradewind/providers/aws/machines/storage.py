@@ -25,7 +25,7 @@ _OUT_GB, _FAR_OUT_GB = 90_000, 154_000
 """Out of AWS, after the first 100 GB of a month, which are free, and up to 10 TB: $0.09 in North
 America and Europe; elsewhere the dearest, of Cape Town."""
 _OLDER_S = 86_400
-"""For so long `aws setup` keeps what is large and was removed or replaced (setup/things.py)."""
+"""For so long `setup aws` keeps what is large and was removed or replaced (setup/things.py)."""
 ADDRESS_HOUR = 5_000
 """Of every public IPv4 address since 2024-02-01, in all regions: $0.005 an hour."""
 

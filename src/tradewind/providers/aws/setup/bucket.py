@@ -8,9 +8,9 @@ from typing import Any
 from tradewind.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import OWNER, tag_list, tags_of
 from tradewind.providers.aws.setup.calls import DENIED, Calls
-from tradewind.providers.aws.setup.changes import Line
 from tradewind.providers.aws.setup.policies import TLS_ONLY
 from tradewind.providers.aws.setup.things import Bucket, Rule
+from tradewind.providers.changes import Line
 
 _YOUNG = ("NoSuchBucket", "OperationAborted")
 """Of a bucket that was made a moment ago, or is being changed by another."""

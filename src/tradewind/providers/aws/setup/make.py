@@ -6,16 +6,16 @@ was made is found by its name and its tag.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradewind.errors import InvalidValue, NoAccess, NotFound
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import Footprint, bucket_of
+from tradewind.providers.aws.footprint import Footprint, bucket_of, owned
 from tradewind.providers.aws.setup import bucket, roles, things
 from tradewind.providers.aws.setup.calls import Calls
-from tradewind.providers.aws.setup.changes import Line, owned
 from tradewind.providers.aws.setup.network import Place
+from tradewind.providers.changes import Prepared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,27 +28,9 @@ class Wish:
     key_pair: str = ""
 
 
-@dataclass(slots=True)
-class Prepared:
-    lines: list[Line]
-    account: str
-    record: Callable[[], Footprint]
-    """What is to be written down, once all is made."""
-
-    @property
-    def changes(self) -> int:
-        return sum(len(line.changes) for line in self.lines)
-
-    def carry_out(self, told: Callable[[Line], None] = lambda line: None) -> Footprint:
-        for line in self.lines:
-            if line.changes:
-                told(line)
-            for change in line.changes:
-                change.act()
-        return self.record()
-
-
-def prepared(calls: Calls, wish: Wish, bucket_region: str, known: Footprint | None) -> Prepared:
+def prepared(
+    calls: Calls, wish: Wish, bucket_region: str, known: Footprint | None
+) -> Prepared[Footprint]:
     """`bucket_region`: "" while there is no bucket. `known` is what was written down before: its
     regions stay, and so does what it says of images and keys, unless the wish says otherwise."""
     account = check_account(calls, wish.store_url, known)

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from tradewind.errors import InvalidValue, NotFound
-from tradewind.providers.aws.footprint import OWNER, Network, tag_list, tags_of
+from tradewind.providers.aws.footprint import OWNER, Network, owned, tag_list, tags_of
 from tradewind.providers.aws.setup.calls import Calls
-from tradewind.providers.aws.setup.changes import Line, owned
 from tradewind.providers.aws.setup.things import Group, Private, Region
+from tradewind.providers.changes import Line
 
 _YOUNG = ("InvalidVpcID.NotFound", "InvalidSubnetID.NotFound", "InvalidRouteTableID.NotFound",
           "InvalidRouteTableId.NotFound", "InvalidGroup.NotFound")  # fmt: skip

@@ -12,8 +12,8 @@ from tradewind.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import tag_list, tags_of
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.calls import Calls
-from tradewind.providers.aws.setup.changes import Line
 from tradewind.providers.aws.setup.things import Role
+from tradewind.providers.changes import Line
 
 _NONE = ("NoSuchEntity",)
 _MADE = ("EntityAlreadyExists",)
@@ -56,7 +56,7 @@ def _make_boundary(calls: Calls, wanted: Role, store_url: str, region: str) -> N
             f"the permissions boundary {wanted.boundary_name} is not there, and these credentials"
             f" may not make it ({error.message})",
             hint="an administrator makes it, once:"
-            f" `tradewind aws setup --store {store_url} --region {region} --print boundary"
+            f" `tradewind setup aws --store {store_url} --region {region} --print boundary"
             f" > boundary.json` and `aws iam create-policy --policy-name {wanted.boundary_name}"
             " --policy-document file://boundary.json`",
         ) from error
@@ -89,7 +89,7 @@ def _role(calls: Calls, wanted: Role, boundary: str, region: str) -> Line:
             raise InvalidValue(
                 f"the role {wanted.name} may be assumed by others than EC2: somebody has changed"
                 " its trust policy",
-                hint="find out who did; then remove it with tradewind aws teardown, and run setup"
+                hint="find out who did; then remove it with tradewind teardown aws, and run setup"
                 " again",
             )
         within = role.get("PermissionsBoundary", {}).get("PermissionsBoundaryArn", "")

@@ -1,4 +1,4 @@
-"""What whoever runs `tradewind aws setup` and `teardown` needs: enough to make, look at, mend and
+"""What whoever runs `tradewind setup aws` and `teardown` needs: enough to make, look at, mend and
 remove what things.py describes, and nothing of machines.
 
 Where AWS lets a permission be limited it is: to the one bucket, to the one role, and in networks to

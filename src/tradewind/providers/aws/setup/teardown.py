@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from tradewind.errors import InvalidValue
-from tradewind.providers.aws.footprint import KEY, OWNER, PREFIX, bucket_of, name, tags_of
+from tradewind.providers.aws.footprint import KEY, OWNER, PREFIX, bucket_of, name, owned, tags_of
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.calls import DENIED, Calls
-from tradewind.providers.aws.setup.changes import Line, owned
+from tradewind.providers.changes import Line
 from tradewind.units import format_names
 
 _NONE = ("NoSuchEntity",)

@@ -26,7 +26,7 @@ def rendered(things: Things) -> str:
     for region in things.regions:
         blocks += _region(region)
     return (
-        f"# What machines of {things.store_url} need. `tradewind aws setup` finds it afterwards,\n"
+        f"# What machines of {things.store_url} need. `tradewind setup aws` finds it afterwards,\n"
         "# and writes down that it is there.\n\n"
         + "\n".join(f"{head} {_body(fields)}\n" for head, fields in blocks)
     )

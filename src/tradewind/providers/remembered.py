@@ -1,7 +1,7 @@
 """What an account has answered, kept for a while: regions, zones and types change by the month.
 
-One memory for each Account, and gone with it. Safe from several threads; two that ask for the same
-at once may both ask AWS, which does no harm.
+One memory for each account, and gone with it. Safe from several threads; two that ask for the same
+at once may both ask the cloud, which does no harm.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from tradewind import clock
-from tradewind.providers.aws.clients import Account
 
 HOUR_S = 3600.0
 
 T = TypeVar("T")
-_memories: WeakKeyDictionary[Account, dict[Any, tuple[float, Any]]] = WeakKeyDictionary()
+_memories: WeakKeyDictionary[Any, dict[Any, tuple[float, Any]]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
-def one(account: Account, key: tuple[str, ...], ask: Callable[[], T], age_s: float = HOUR_S) -> T:
+def one(account: Any, key: tuple[str, ...], ask: Callable[[], T], age_s: float = HOUR_S) -> T:
     """What fails is asked again the next time."""
     return many(account, key, [""], lambda _: {"": ask()}, age_s)[""]
 
 
 def many(
-    account: Account,
+    account: Any,
     key: tuple[str, ...],
     names: Collection[str],
     ask: Callable[[list[str]], Mapping[str, T]],

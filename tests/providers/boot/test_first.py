@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.local_http import LocalHttp, Reply
-from tradewind.providers.aws.machines import first
+from tradewind.providers.boot import first
 
 KIT = b"wheels" * 1000
 SHA256 = hashlib.sha256(KIT).hexdigest()

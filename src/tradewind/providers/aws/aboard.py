@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from tradewind import clock
 from tradewind.decoding import UNREADABLE, decoder
+from tradewind.model.secrets import Reference
 
 EACH_S = 4.0
 _TIMEOUT_S = 2.0
@@ -69,7 +70,7 @@ class Service:
 
 
 class Ec2:
-    """A notice (notice.py) by the machine's metadata."""
+    """A notice by the machine's metadata."""
 
     def __init__(self, endpoint: str = "", each_s: float = EACH_S) -> None:
         self._service, self._each_s = Service(endpoint), each_s
@@ -101,3 +102,16 @@ class Ec2:
                 self._taken_at_s = action.time.timestamp()
         if not self.at_risk and self._service.get("meta-data/events/recommendations/rebalance"):
             self.at_risk = True
+
+
+class _Aboard:
+    def notice(self) -> Ec2:
+        return Ec2()
+
+    def secret(self, reference: Reference, *, rented: bool) -> str:
+        from tradewind.providers.aws import secrets
+
+        return secrets.value(reference, rented=rented)
+
+
+ABOARD = _Aboard()

@@ -1,8 +1,9 @@
-"""What a machine of EC2 does first: `python3 first.py given.json`, on nothing but Python 3.11.
+"""What a rented machine does first: `python3 first.py given.json`, on nothing but Python 3.11.
 
-Asks the machine's metadata who it is, takes the kit by its link, checks it, writes boot.json, and
-becomes the bootstrap that lies in the kit. It travels in the user-data, so it is short; nothing in
-given.json is secret for longer than the link lives.
+Asks who it is, takes the kit by its link, checks it, writes boot.json, and becomes the bootstrap
+that lies in the kit. It travels in what the machine is told, so it is short; nothing in given.json
+is secret for longer than the link lives. Its last line is put behind it with the cloud's who.py
+(told.py).
 """
 
 from __future__ import annotations
@@ -21,13 +22,12 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-METADATA = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254")
 PAUSES_S = (1, 2, 4, 8, 16, 30)
 """The network comes up while we are running."""
 MOST = 1 << 28
 """Bytes of an answer. A longer kit is cut there, and then is not what its hash says."""
 REFUSALS = 3
-"""S3 says no to a link for a moment where a role or a bucket is new; after so many it means it."""
+"""A store says no to a link for a moment where a role or a bucket is new; then it means it."""
 
 
 def again(what: str, do: Any) -> Any:
@@ -52,16 +52,6 @@ def fetch(address: str, method: str = "GET", timeout: float = 10, **headers: str
     return found
 
 
-def who() -> dict[str, str]:
-    token = fetch(
-        f"{METADATA}/latest/api/token", "PUT", X_aws_ec2_metadata_token_ttl_seconds="300"
-    ).decode()
-    return {
-        name: fetch(f"{METADATA}/latest/meta-data/{name}", X_aws_ec2_metadata_token=token).decode()
-        for name in ("instance-id", "placement/region", "ami-launch-index", "local-ipv4")
-    }
-
-
 def count(folder: Path, store_url: str, size: int) -> None:
     """The kit, for the ledger: as tradewind/store/meter.py writes it."""
     folder.mkdir(exist_ok=True)
@@ -77,10 +67,10 @@ def fetch_kit(address: str, wanted: str) -> bytes:
     return kit
 
 
-def main(path: Path) -> None:
+def main(path: Path, who: Any) -> None:
     given = json.loads(path.read_bytes())
     home = path.parent
-    me = again("the machine's metadata", who)
+    me = again("the machine's metadata", lambda: who(fetch))
     kit = again("the kit", lambda: fetch_kit(given["kit"], given["sha256"]))
     (home / "first.tar").write_bytes(kit)
     with tarfile.open(fileobj=io.BytesIO(kit)) as tar:
@@ -90,19 +80,10 @@ def main(path: Path) -> None:
         with zipfile.ZipFile(io.BytesIO(wheel.read())) as archive:
             program = archive.read("tradewind/supervisor/bootstrap.py")
     (home / "bootstrap.py").write_bytes(program)
-    boot = given["boot"] | {
-        "machine_id": f"aws-{me['placement/region']}-{me['instance-id']}",
-        "rank": int(me["ami-launch-index"]),
-        "host": me["local-ipv4"],
-        "kit": f"{home / 'first.tar'}#sha256={given['sha256']}",
-    }
+    boot = given["boot"] | me | {"kit": f"{home / 'first.tar'}#sha256={given['sha256']}"}
     (home / "boot.json").write_text(json.dumps(boot))
     count(home / "used", boot["store_url"], len(kit))
     print(f"{boot['machine_id']} is rank {boot['rank']}", flush=True)  # noqa: T201
     os.execv(
         sys.executable, [sys.executable, "-P", str(home / "bootstrap.py"), str(home / "boot.json")]
     )
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

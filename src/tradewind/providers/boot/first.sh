@@ -7,10 +7,8 @@ mkdir -p "$home" && cd "$home" || shutdown -h now
 exec > >(tee -a "$home/first.log") 2>&1
 # Should everything here hang, the machine has its hard stop nevertheless.
 (sleep @STOP_S@; shutdown -h now) > /dev/null 2>&1 &
-export PATH=/opt/pytorch/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
+export PATH=/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/root
-# The metadata service is asked again where it does not answer at once: without it we are nobody.
-export AWS_METADATA_SERVICE_NUM_ATTEMPTS=10 AWS_METADATA_SERVICE_TIMEOUT=5
 # Should somebody restart the machine, this does not run again, and nobody would stop it.
 again=/var/lib/cloud/scripts/per-boot
 if [ -d "$again" ]; then

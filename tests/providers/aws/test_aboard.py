@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.eventually import eventually
-from tradewind.supervisor.metadata import Ec2
+from tradewind.providers.aws.aboard import Ec2
 
 ACTION = "meta-data/spot/instance-action"
 REBALANCE = "meta-data/events/recommendations/rebalance"

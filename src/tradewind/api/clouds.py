@@ -1,0 +1,62 @@
+"""What is set up at clouds for a store: one record each, in the store itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradewind.errors import InvalidValue, NotFound
+from tradewind.providers import registry
+from tradewind.providers.cloud import Rentable
+from tradewind.store.base import Store
+
+
+def key(cloud: Rentable) -> str:
+    return f"providers/{cloud.name}.json"
+
+
+def owner(store: Store) -> str:
+    """By which a store's machines know each other."""
+    return store.url.rstrip("/")
+
+
+def suits(cloud: Rentable, store_url: str) -> bool:
+    """Whether its machines can be somebody to such a store."""
+    return store_url.partition("://")[0] in cloud.schemes
+
+
+def footprint(store: Store, cloud: Rentable) -> Any:
+    """None: nothing was set up for this store."""
+    if not suits(cloud, store.url):
+        return None
+    try:
+        return cloud.decoded(store.get(key(cloud)))
+    except NotFound:
+        return None
+
+
+def set_up(store: Store) -> dict[str, tuple[Rentable, Any]]:
+    """By name, the clouds that something was set up at for this store."""
+    found = {}
+    for name in registry.RENTED:
+        cloud = registry.rentable(name)
+        if (record := footprint(store, cloud)) is not None:
+            found[name] = (cloud, record)
+    return found
+
+
+def needed(store: Store, name: str) -> tuple[Rentable, Any]:
+    """Raises what to do where nothing is set up."""
+    cloud = registry.rentable(name)
+    if not suits(cloud, store.url):
+        url = f"{cloud.schemes[0]}://BUCKET"
+        raise InvalidValue(
+            f"machines of {cloud.title} cannot reach the store {store.url}",
+            hint=f"--store {url}, after {cloud.setup_command(url)}",
+        )
+    record = footprint(store, cloud)
+    if record is None:
+        raise NotFound(
+            f"nothing is set up at {cloud.title} for {store.url}",
+            hint=cloud.setup_command(store.url),
+        )
+    return cloud, record

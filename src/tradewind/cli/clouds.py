@@ -1,0 +1,99 @@
+"""What the commands about clouds have in common: one command for each cloud, made from what its
+folder says of it; what would be done, shown; and the question before it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tradewind.cli import render
+from tradewind.cli.base import Group
+from tradewind.providers import registry
+
+if TYPE_CHECKING:
+    from tradewind.providers.changes import Line
+    from tradewind.providers.cloud import Rentable
+
+
+class CloudGroup(Group):
+    """Imports a cloud only to run its command, or to show its help."""
+
+    what = "cloud that can be rented from"
+
+    def __init__(
+        self, *arguments: Any, make: Callable[[Rentable], click.Command], **more: Any
+    ) -> None:
+        super().__init__(*arguments, **more)
+        self._make = make
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(registry.RENTED)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in registry.RENTED:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = self._make(registry.rentable(cmd_name))
+        return self.commands[cmd_name]
+
+
+def store_option(cloud: Rentable) -> Callable[..., Any]:
+    urls = [f"{scheme}://bucket" for scheme in cloud.schemes]
+    words = " or ".join(f"{url} or {url}/prefix" for url in urls)
+    return click.option("--store", "store_url", metavar="URL", required=True, help=f"{words}.")
+
+
+def show(lines: list[Line]) -> None:
+    columns = [
+        render.Column("what"),
+        render.Column("name"),
+        render.Column("region"),
+        render.Column("there"),
+        # Whoever says yes must have seen all of it.
+        render.Column("to do", grow=True, wrap=True, keep=9),
+    ]
+    table = []
+    for line in lines:
+        words = [change.words for change in line.changes] or [line.remark or "nothing"]
+        first = [line.what, line.name, line.region or "all", "yes" if line.there else "no"]
+        table.append([*first, words[0]])
+        table += [["", "", "", "", more] for more in words[1:]]
+    if table:
+        render.table(columns, table)
+
+
+def rows(lines: list[Line]) -> list[dict[str, Any]]:
+    return [
+        {
+            "what": line.what,
+            "name": line.name,
+            "region": line.region or None,
+            "there": line.there,
+            "changes": [change.words for change in line.changes],
+        }
+        for line in lines
+    ]
+
+
+def ask(yes: bool, as_json: bool, question: str) -> None:
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise click.UsageError("nobody is there to be asked: add --yes")
+    if not click.confirm(question):
+        raise click.exceptions.Exit(0)
+
+
+def ask_name(yes: bool, as_json: bool, bucket: str) -> None:
+    """What cannot be undone is not done by a slip of a finger."""
+    if yes:
+        return
+    if as_json or not sys.stdin.isatty():
+        raise click.UsageError("nobody is there to be asked: add --yes")
+    typed = click.prompt("All runs and checkpoints go with the bucket. Type its name")
+    if typed.strip() != bucket:
+        click.echo("that is not its name: nothing was removed")
+        raise click.exceptions.Exit(0)

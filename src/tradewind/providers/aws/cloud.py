@@ -1,0 +1,225 @@
+"""AWS, as the rest of Tradewind sees it (providers/cloud.py). boto3 is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tradewind import endpoints
+from tradewind.errors import NoAccess, TradewindError
+from tradewind.model.finding import BROKEN, Finding
+from tradewind.model.run import Facts, Machine, Spec, Way
+from tradewind.providers.aws import footprint as footprints
+from tradewind.providers.aws.facts import FACTS
+from tradewind.providers.aws.footprint import Footprint
+from tradewind.providers.cloud import Rentable, Setting
+
+if TYPE_CHECKING:
+    from tradewind.model.usage import Rates
+    from tradewind.providers.aws.links import Links
+    from tradewind.providers.aws.provider import AwsProvider
+    from tradewind.providers.aws.setup.look import Look
+    from tradewind.providers.boot.luggage import Pack
+    from tradewind.providers.usable import Usable
+
+_NAMES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_PROFILE",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+_FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
+_SPARE, _SYSTEM_GB = 1.5, 150
+"""An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
+
+
+class Aws:
+    name = "aws"
+    title = "AWS"
+    facts: Facts = FACTS
+    schemes: tuple[str, ...] = ("s3",)
+    settings: tuple[Setting, ...] = (
+        Setting(name="private", words="A network of its own, which reaches only S3."),
+        Setting(name="ssm", words="Let Systems Manager open shells on machines."),
+        Setting(
+            name="image", metavar="IMAGE", words="An AMI or an SSM parameter to start them from."
+        ),
+        Setting(
+            name="key_pair",
+            metavar="NAME",
+            words="A key pair for SSH; each region has one so named.",
+        ),
+    )
+    pythons: tuple[str, ...] = ("3.12", "3.13")
+    """Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
+
+    @property
+    def prints(self) -> Mapping[str, str]:
+        from tradewind.providers.aws.setup.printed import KINDS
+
+        return KINDS
+
+    # -- who we are, and what is set up ------------------------------------------------------------
+
+    def hinted(self, env: Mapping[str, str], user: Path) -> bool:
+        return any(env.get(name) for name in _NAMES) or any(
+            Path(env.get(name) or user / ".aws" / kept).exists() for name, kept in _FILES.items()
+        )
+
+    def checked(self, store_url: str) -> str:
+        from tradewind.providers.aws.setup.things import checked
+
+        return checked(store_url)
+
+    def decoded(self, data: bytes) -> Footprint:
+        return footprints.decoded(data)
+
+    def setup_command(self, store_url: str, *regions: str) -> str:
+        return footprints.setup_command(store_url, *regions)
+
+    def look(self, store_url: str, regions: Sequence[str], settings: Mapping[str, Any]) -> Look:
+        from tradewind.providers.aws.clients import Account
+        from tradewind.providers.aws.setup.look import Look
+        from tradewind.providers.aws.setup.make import Wish
+
+        given = {name: value for name, value in settings.items() if value}
+        return Look(Account(), Wish(store_url=store_url, regions=tuple(regions), **given))
+
+    def printed(
+        self, kind: str, store_url: str, regions: Sequence[str], settings: Mapping[str, Any]
+    ) -> str:
+        from tradewind.providers.aws.setup.printed import printed
+
+        return printed(kind, store_url, regions, settings)
+
+    def notes(self, store_url: str, settings: Mapping[str, Any]) -> list[str]:
+        path = footprints.secrets_path(store_url)
+        notes = [f"secrets of jobs: aws-ssm:/{path}… and aws-secretsmanager:{path}…"]
+        if settings.get("private"):
+            notes.append(
+                "machines have no way to the internet: what a job needs must be in its image, its"
+                " folder or a bucket of this region; pip and shells by --ssm find nothing there"
+            )
+        return notes
+
+    def checks(
+        self, footprint: Footprint | None, *, known: bool, store_url: str
+    ) -> Iterator[Finding]:
+        from tradewind.providers.aws.checks.account import checks
+        from tradewind.providers.aws.clients import Account
+
+        try:
+            account = Account()
+        except TradewindError as error:
+            yield Finding(
+                about=self.name,
+                level=BROKEN,
+                what=error.message,
+                why="no machine can be rented there",
+                todo=error.hint or "",
+            )
+            return
+        yield from checks(account, footprint, known=known, store_url=store_url)
+
+    # -- machines ----------------------------------------------------------------------------------
+
+    def opened(self, footprint: Footprint, owner: str, pack: Pack) -> AwsProvider:
+        from tradewind.providers.aws.clients import Account
+        from tradewind.providers.aws.provider import AwsProvider
+
+        return AwsProvider(Account(), footprint, owner, pack)
+
+    def links(self, footprint: Footprint, store_url: str) -> Links:
+        from tradewind.providers.aws.clients import Account
+        from tradewind.providers.aws.links import Links
+
+        return Links(Account(), footprint, store_url)
+
+    def environment(self, footprint: Footprint, env: Mapping[str, str]) -> dict[str, str]:
+        """In the bucket's region, and where this computer finds AWS."""
+        made = {"AWS_REGION": footprint.bucket_region}
+        bucket = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")  # one like S3
+        if bucket:
+            made["AWS_ENDPOINT_URL_S3"] = bucket
+        # Of a private network; and whether one without TLS will do.
+        own = ("AWS_ENDPOINT_URL_SSM", "AWS_ENDPOINT_URL_SECRETS_MANAGER", endpoints.ALLOW)
+        return made | {name: env[name] for name in own if env.get(name)}
+
+    def usable(self, footprint: Footprint, ways: Sequence[Way], store_url: str) -> Usable:
+        from tradewind.providers.aws.clients import Account
+        from tradewind.providers.aws.limits.usable import usable
+
+        account = Account()
+        # Of another account, or refused altogether, they could launch nothing; what else is asked
+        # of AWS may fail and does not stop a run.
+        if (number := account.number()) != footprint.account:
+            raise NoAccess(
+                f"these credentials are of account {number}, and {store_url} is set up in"
+                f" {footprint.account}",
+                hint="look at AWS_PROFILE and `aws sts get-caller-identity`",
+            )
+        return usable(account, footprint, ways, store_url=store_url)
+
+    def priced(self, footprint: Footprint, spec: Spec, way: Way) -> Way:
+        from msgspec.structs import replace
+
+        from tradewind.providers.aws.machines import disks, storage
+
+        disk_gb = _disk_gb(spec, way.nodes)
+        disk = disks.price_hour(way.region, disk_gb)
+        address = storage.ADDRESS_HOUR if footprint.regions[way.region].public else 0
+        # What lies in the run's own bucket is counted as it is moved, and not reckoned before.
+        counted = spec.data.startswith(f"s3://{footprint.bucket}/")
+        return replace(
+            way,
+            disk_gb=disk_gb,
+            disk_price=disk,
+            address_price=address,
+            price=way.price + disk + address,
+            rates=storage.rates(way.region, footprint.bucket_region),
+            start_cost=0 if counted else way.start_cost,
+        )
+
+    def warnings(self, footprint: Footprint, spec: Spec, regions: Sequence[str]) -> list[str]:
+        """Secrets that machines without a way to the internet cannot look up."""
+        private = [name for name in regions if not footprint.regions[name].public]
+        if not private or not spec.job.get("secrets"):
+            return []
+        return [
+            f"machines in {', '.join(private)} reach S3 alone: their secrets can be read only where"
+            " you have made endpoints for Systems Manager or Secrets Manager in that network"
+        ]
+
+    def outside(self, footprint: Footprint) -> Rates:
+        from tradewind.providers.aws.machines.storage import outside
+
+        return outside(footprint.bucket_region)
+
+    def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
+        name = f"/{footprints.secrets_path(store_url)}NAME"
+        return (
+            f"aws ssm put-parameter --region {footprint.bucket_region} --type SecureString"
+            f" --name {name} --value file://FILE; then write aws-ssm:{name}"
+        )
+
+    def shell(self, machine: Machine, key: str, words: Sequence[str]) -> list[str]:
+        from tradewind.providers.aws import shell
+
+        return shell.command(machine, key, words)
+
+    def check_shell(self, command: Sequence[str]) -> None:
+        from tradewind.providers.aws import shell
+
+        shell.check(command)
+
+
+def _disk_gb(spec: Spec, nodes: int) -> int:
+    """For the checkpoints that a machine keeps beside those in the store, the one that is being
+    written among them."""
+    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
+    return round(_SPARE * kept / 1e9) + _SYSTEM_GB
+
+
+CLOUD: Rentable = Aws()
