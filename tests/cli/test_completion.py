@@ -16,6 +16,7 @@ from tests.test_light_imports import loaded
 from tradewind import clock
 from tradewind import store as stores
 from tradewind.model import places
+from tradewind.providers import registry
 
 
 @pytest.fixture
@@ -66,7 +67,9 @@ def runs_in_the_store(*, over: int = 1) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("name", ["tradewind", "tw"])
 def test_commands_and_options(bin_folder: Path, name: str) -> None:
-    assert completed(bin_folder, f"{name} s") == ["show", "ssh", "stop", "sweep", "schema", "sim"]
+    names = ["show", "ssh", "stop", "sweep", "setup", "schema", "sim"]
+    assert completed(bin_folder, f"{name} s") == names
+    assert completed(bin_folder, f"{name} setup ") == list(registry.RENTED)
     assert completed(bin_folder, f"{name} offers --ma") == ["--market", "--max-price"]
     assert completed(bin_folder, f"{name} bench j") == ["journal"]
     assert completed(bin_folder, f"{name} offers --sort pf") == ["pflop-hour"]

@@ -161,7 +161,7 @@ def test_nothing_keeps_every_limit(cli: Cli) -> None:
 
 
 def test_both_limits_must_give_way(cli: Cli) -> None:
-    ran = cli("plan", PRETRAIN, "--deadline", "4h", "--budget", "$60")
+    ran = cli("plan", PRETRAIN, "--deadline", "1h", "--budget", "$20")
     assert ran.code == 3
     assert "together: $" in ran.out
 

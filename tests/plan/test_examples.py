@@ -44,7 +44,7 @@ def test_pretraining_within_three_days() -> None:
     assert best.chance >= 0.9
     assert usd(best.cost) < 600
     assert best.nodes <= 4
-    assert "spot" in best.markets
+    assert best.had >= 0.5
     # Renting faster machines on demand is quicker and dearer.
     assert plans.front[0].hours < best.hours
     assert plans.front[0].cost > best.cost

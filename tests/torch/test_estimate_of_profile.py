@@ -44,7 +44,7 @@ def test_a_profile_agrees_with_the_registry(
             split: dict[str, Any] = {} if name == "resnet-50" else {"tp": 1, "pp": 1}
             first = answer(Question(model=known, **asked, **split))
             second = answer(Question(model=counted, **asked))
-            assert second.step_s == pytest.approx(first.step_s, rel=0.35), (chip, stack)
+            assert second.step_s == pytest.approx(first.step_s, rel=0.4), (chip, stack)
             # An eager loss in 32 bits keeps more of its logits than these models' own does.
             near = 0.35 if stack == "fsdp-compile" else 0.5
             assert second.memory_gb["peak"] == pytest.approx(first.memory_gb["peak"], rel=near)

@@ -25,9 +25,12 @@ def suits(cloud: Rentable, store_url: str) -> bool:
 
 
 def footprint(store: Store, cloud: Rentable) -> Any:
-    """None: nothing was set up for this store."""
-    if not suits(cloud, store.url):
-        return None
+    """None: nothing was set up for this store, or its machines could not reach it."""
+    return written(store, cloud) if suits(cloud, store.url) else None
+
+
+def written(store: Store, cloud: Rentable) -> Any:
+    """What setup has written down there; None: nothing."""
     try:
         return cloud.decoded(store.get(key(cloud)))
     except NotFound:

@@ -27,7 +27,7 @@ def cloud_checks(
 
     record, known = None, True
     try:
-        record = clouds.footprint(store, cloud) if store else None
+        record = clouds.written(store, cloud) if store else None
     except TradewindError as error:
         what = "what setup has left in the store cannot be read"
         yield found(BROKEN, what, error.message, error.hint or "")

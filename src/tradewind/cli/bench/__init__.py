@@ -183,7 +183,8 @@ _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz
     "estimate",
     examples="""
     # as for what nobody has measured yet: the strictest judge
-    tradewind bench estimate --data throughput.csv.gz --leave-blocks-out
+    tradewind bench estimate --data data.csv.gz \\
+      --leave-blocks-out
     """,
 )
 @_data
@@ -265,7 +266,7 @@ def other_models(data: str | None, as_json: bool) -> None:
     "gpu-steps",
     examples="""
     tradewind bench gpu-steps
-    # write them in the schema of docs/measurements.md, to be added to our measurements
+    # for docs/measurements.md, to be added to ours
     tradewind bench gpu-steps --share steps.csv
     """,
 )
