@@ -28,7 +28,6 @@ ALLOWED = {
     "workload": "words of workload files, and examples of them",
     "model/workload.py": "as those",
     "pictures/timeline.py": "a maker of chips",
-    "plan": "until the catalog tells it",
     "bench": "which plan is measured",
 }
 

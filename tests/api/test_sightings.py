@@ -39,3 +39,4 @@ def test_a_full_disk_costs_no_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "home").write_text("not a folder")
     monkeypatch.setenv("TRADEWIND_HOME", str(tmp_path / "home"))
     sightings.remember([Answer(AWS, True, NOW.timestamp())])
+    assert (tmp_path / "home").read_text() == "not a folder"

@@ -22,7 +22,7 @@ from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
 from tradewind.model import Market, Offer, Price, Workload
-from tradewind.plan import finish, search, speeds, weigh
+from tradewind.plan import finish, search, speeds
 from tradewind.plan.rates import Rates, home
 
 
@@ -94,7 +94,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                         [finish.BOOT_S + finish.SETUP_S + size / finish.STORE_RATE / nodes]
                     ),
                     state_bytes=state,
-                    notice_s=np.array([weigh.NOTICES.get(offer.provider, 0.0)]),
+                    notice_s=np.array([hazards.notice_s(offer.provider)]),
                     seen=np.zeros(1),
                     price=np.array(
                         [price.micros_hour / other.micros_hour if both and other else np.inf]

@@ -255,6 +255,9 @@ def test_a_job_that_saves_has_its_outputs_brought_while_it_runs(launch: Launch) 
     )
     machine.said("go")
     until(lambda: newest(machine.run.calm, RUN, 0, before=9), "the outputs")
+    found = newest(machine.run.calm, RUN, 0, before=9)
+    assert found is not None
+    assert [each.path for each in found.files] == ["log.csv"]
 
 
 def test_a_job_that_must_go_has_its_outputs_brought(launch: Launch) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tradewind.errors import InvalidValue, NotFound
+from tradewind.model import places
 from tradewind.providers import registry
 from tradewind.providers.cloud import Rentable
 from tradewind.store.base import Store
-
-
-def key(cloud: Rentable) -> str:
-    return f"providers/{cloud.name}.json"
 
 
 def owner(store: Store) -> str:
@@ -32,7 +29,7 @@ def footprint(store: Store, cloud: Rentable) -> Any:
 def written(store: Store, cloud: Rentable) -> Any:
     """What setup has written down there; None: nothing."""
     try:
-        return cloud.decoded(store.get(key(cloud)))
+        return cloud.decoded(store.get(places.footprint(cloud.name)))
     except NotFound:
         return None
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tradewind.model import Workload
     from tradewind.model.run import Spec, Way
     from tradewind.providers.cloud import Rentable
-    from tradewind.providers.usable import Reason
+    from tradewind.providers.usable import Reason, Usable
     from tradewind.store.base import Store
 
 
@@ -128,7 +128,7 @@ class At:
             zones = [zone for zone in zones if zone == way.zone]  # it is held there, nowhere else
         return [replace(way, zone=zone) for zone in zones]
 
-    def usable(self, ways: Sequence[Way]) -> Any:
+    def usable(self, ways: Sequence[Way]) -> Usable:
         return self.cloud.usable(self._record, ways, self._store_url)
 
     def priced(self, spec: Spec, way: Way) -> Way:

@@ -14,6 +14,7 @@ from tradewind import runs_store
 from tradewind import store as stores
 from tradewind.api import clouds
 from tradewind.errors import InvalidValue
+from tradewind.model import places
 from tradewind.units import format_names
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Plan:
         if made != self.known:
             # A bucket that was just made is looked for again, to be opened.
             store = opened(self.cloud, self.store_url, self.look, made)
-            store.replace(clouds.key(self.cloud), made.encoded())
+            store.replace(places.footprint(self.cloud.name), made.encoded())
         return made
 
 
@@ -60,16 +61,13 @@ class Removal:
 
     def carry_out(self, told: Callable[[Line], None] = lambda line: None) -> None:
         """The record goes when all that it tells of is gone, and a bucket after that."""
-        for line in self.lines:
-            if line.what != "bucket":
-                told(line)
-                line.carry_out()
-        if self.known is not None and self.store is not None:
-            self.store.delete(clouds.key(self.cloud))
-        for line in self.lines:
-            if line.what == "bucket":
-                told(line)
-                line.carry_out()
+        for last in (False, True):
+            if last and self.known is not None and self.store is not None:
+                self.store.delete(places.footprint(self.cloud.name))
+            for line in self.lines:
+                if line.last == last:
+                    told(line)
+                    line.carry_out()
 
 
 def plan_setup(cloud: Rentable, store_url: str, look: Look) -> Plan:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TABLE = Path(__file__).parent / "data" / "hazards.csv"
 PRIOR = "aws"
+_NOTICES = {"aws": 120.0, "gcp": 30.0, "azure": 30.0, "ibm": 120.0, "oci": 120.0}  # seconds
 _STRENGTH = 2.0
 """Losses that the prior is worth."""
 
@@ -59,6 +60,11 @@ def hazard(provider: str, accelerators: float, seen: Iterable[Observation] = ())
         factor *= (_STRENGTH + losses) / (_STRENGTH + hours * rate)
         words = f"taken {losses} times in {hours:.0f} h of your own runs, and {words}"
     return Hazard(factor, words)
+
+
+def notice_s(provider: str) -> float:
+    """How long before it takes a machine it says so."""
+    return _NOTICES.get(provider, 0.0)
 
 
 def _rate(lines: list[_Line], accelerators: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.cli import render
-from tradewind.cli.base import Group
+from tradewind.cli.base import Command, Group
 from tradewind.providers import registry
 
 if TYPE_CHECKING:
@@ -40,10 +40,41 @@ class CloudGroup(Group):
         return self.commands[cmd_name]
 
 
-def store_option(cloud: Rentable) -> Callable[..., Any]:
+def command_of(
+    cloud: Rentable,
+    do: Callable[..., None],
+    *options: Callable[..., Any],
+    regions: str,
+    words: str,
+    more: str,
+    example: str,
+) -> click.Command:
+    """A cloud's command: `do(cloud, …)`, with what all of them take and these options."""
     urls = [f"{scheme}://bucket" for scheme in cloud.schemes]
-    words = " or ".join(f"{url} or {url}/prefix" for url in urls)
-    return click.option("--store", "store_url", metavar="URL", required=True, help=f"{words}.")
+    places = " or ".join(f"{url} or {url}/prefix" for url in urls)
+
+    def callback(**given: Any) -> None:
+        do(cloud, **given)
+
+    body: Any = callback
+    for option in reversed(
+        (
+            click.option("--store", "store_url", metavar="URL", required=True, help=f"{places}."),
+            click.option("--region", "regions", multiple=True, metavar="REGION", help=regions),
+            *options,
+            click.option("--yes", is_flag=True, help="Do not ask."),
+            click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        )
+    ):
+        body = option(body)
+    made: click.Command = click.command(
+        cloud.name,
+        cls=Command,
+        short_help=words,
+        help=f"{words}\n\n{more}",
+        examples=f"{example} --store {cloud.schemes[0]}://my-bucket",
+    )(body)
+    return made
 
 
 def show(lines: list[Line]) -> None:

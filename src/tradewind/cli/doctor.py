@@ -10,16 +10,11 @@ import click
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
-from tradewind.providers import registry
+from tradewind.upkeep.about import ABOUT
 
 if TYPE_CHECKING:
     from tradewind.model.finding import Finding
 
-_ABOUT = (  # as upkeep.doctor has it, which is not imported for a help text
-    *("computer", "parts", "gpus", "prices", "budgets", "store", "credentials"),
-    *registry.RENTED,
-    *("clocks", "runs", "orphans"),
-)
 _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "red"}
 
 
@@ -35,7 +30,7 @@ _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "re
     tradewind doctor aws
     """,
 )
-@click.argument("about", nargs=-1, type=click.Choice(_ABOUT), metavar="[WHAT]...")
+@click.argument("about", nargs=-1, type=click.Choice(ABOUT), metavar="[WHAT]...")
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> None:
@@ -48,7 +43,7 @@ def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> Non
     from msgspec import to_builtins
 
     from tradewind.api import fleet
-    from tradewind.upkeep.doctor import ABOUT, examine
+    from tradewind.upkeep.doctor import examine
 
     with render.busy("looking"):
         found = examine(store_url, fleet.providers, only=about or ABOUT, sources=_sources)

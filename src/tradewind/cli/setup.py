@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli import render
-from tradewind.cli.base import Command
-from tradewind.cli.clouds import CloudGroup, ask, rows, show, store_option
+from tradewind.cli.clouds import CloudGroup, ask, command_of, rows, show
 
 if TYPE_CHECKING:
     from tradewind.providers.cloud import Rentable
 
 
 def _command(cloud: Rentable) -> click.Command:
-    url = f"{cloud.schemes[0]}://my-bucket"
-
-    @click.pass_context
-    def callback(ctx: click.Context, /, **given: Any) -> None:
-        _set_up(cloud, **given)
-
-    options: list[Callable[..., Any]] = [
-        store_option(cloud),
-        click.option(
-            "--region",
-            "regions",
-            multiple=True,
-            metavar="REGION",
-            help="Where machines may be; a new bucket is made in the first. May be repeated.",
-        ),
+    kinds = "; ".join(f"{words} ({kind})" for kind, words in cloud.prints.items())
+    return command_of(
+        cloud,
+        _set_up,
         *(
             click.option(each.flag, each.name, metavar=each.metavar, help=each.words)
             if each.metavar
@@ -41,25 +28,14 @@ def _command(cloud: Rentable) -> click.Command:
             "--print",
             "printed",
             type=click.Choice(list(cloud.prints)),
-            help="Print instead, and change nothing: "
-            + "; ".join(f"{words} ({kind})" for kind, words in cloud.prints.items())
-            + ".",
+            help=f"Print instead, and change nothing: {kinds}.",
         ),
-        click.option("--yes", is_flag=True, help="Do not ask."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    ]
-    body: Any = callback
-    for option in reversed(options):
-        body = option(body)
-    return click.command(
-        cloud.name,
-        cls=Command,
-        short_help=f"Set up {cloud.title} for a store.",
-        help=f"Make what machines at {cloud.title} need for a store.\n\n"
-        "Shows first what is missing, and asks. What is there already is left as it is, so it may"
-        " be run again at any time. Credentials are found as by the cloud's own tools.",
-        examples=f"# shown, then made\ntradewind setup {cloud.name} --store {url}",
-    )(body)
+        regions="Where machines may be; a new bucket is made in the first. May be repeated.",
+        words=f"Make what machines at {cloud.title} need for a store.",
+        more="Shows first what is missing, and asks. What is there already is left as it is, so it"
+        " may be run again at any time. Credentials are found as by the cloud's own tools.",
+        example=f"# shown, then made\ntradewind setup {cloud.name}",
+    )
 
 
 @click.group(

@@ -2,57 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from tradewind.cli import render
-from tradewind.cli.base import Command
-from tradewind.cli.clouds import CloudGroup, ask, ask_name, rows, show, store_option
+from tradewind.cli.clouds import CloudGroup, ask, ask_name, command_of, rows, show
 
 if TYPE_CHECKING:
     from tradewind.providers.cloud import Rentable
 
 
 def _command(cloud: Rentable) -> click.Command:
-    url = f"{cloud.schemes[0]}://my-bucket"
-
-    @click.pass_context
-    def callback(ctx: click.Context, /, **given: Any) -> None:
-        _tear_down(cloud, **given)
-
-    options: list[Callable[..., Any]] = [
-        store_option(cloud),
-        click.option(
-            "--region",
-            "regions",
-            multiple=True,
-            metavar="REGION",
-            help="Look there too; those that were set up are looked at anyway. May be repeated.",
-        ),
+    return command_of(
+        cloud,
+        _tear_down,
         click.option(
             "--delete-bucket",
             "delete_store",
             is_flag=True,
             help="With all runs, checkpoints and versions.",
         ),
-        click.option("--yes", is_flag=True, help="Do not ask."),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-    ]
-    body: Any = callback
-    for option in reversed(options):
-        body = option(body)
-    return click.command(
-        cloud.name,
-        cls=Command,
-        short_help=f"Remove what setup has made at {cloud.title}.",
-        help=f"Remove what setup made at {cloud.title} for a store: by name and tag, and nothing"
-        " else.\n\nRefuses while runs of the store go on or its machines are up. The bucket stays,"
+        regions="Look there too; those that were set up are looked at anyway. May be repeated.",
+        words=f"Remove what setup made at {cloud.title} for a store: by name and tag, and nothing"
+        " else.",
+        more="Refuses while runs of the store go on or its machines are up. The bucket stays,"
         " unless it is asked for.",
-        examples=f"# what would be removed, and then remove it\n"
-        f"tradewind teardown {cloud.name} --store {url}",
-    )(body)
+        example=f"# what would be removed, and then remove it\ntradewind teardown {cloud.name}",
+    )
 
 
 @click.group(

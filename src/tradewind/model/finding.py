@@ -12,7 +12,7 @@ OK, MISSING, WARNING, BROKEN = "ok", "missing", "warning", "broken"
 
 class Finding(Struct, frozen=True, kw_only=True):
     about: str
-    """One of what doctor looks at (upkeep/doctor.py)."""
+    """One of what doctor looks at (upkeep/about.py)."""
     level: str
     what: str
     why: str = ""

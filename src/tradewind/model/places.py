@@ -65,6 +65,11 @@ def address(run_id: str, leg: int) -> str:
     return f"runs/{run_id}/legs/{leg:06d}/address"
 
 
+def footprint(cloud: str) -> str:
+    """What is set up at a cloud for the store."""
+    return f"providers/{cloud}.json"
+
+
 def first_log(run_id: str, leg: int) -> str:
     return f"runs/{run_id}/legs/{leg:06d}/first.log"
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.catalog import capacity
+from tradewind.catalog import capacity, hazards
 from tradewind.model import Workload
 from tradewind.model.plan import weighed_cost
 from tradewind.plan import finish
@@ -19,7 +19,6 @@ from tradewind.policy.spot import GANG
 if TYPE_CHECKING:
     from tradewind.plan.goods import Column, Flags, Numbers
 
-NOTICES = {"aws": 120.0, "gcp": 30.0, "azure": 30.0, "ibm": 120.0, "oci": 120.0}  # seconds
 _MONTH_H = 730
 
 
@@ -179,7 +178,7 @@ def _situation(
         startup_s=boot + moving.first_s[place] / machines,
         again_s=boot + moving.again_s[place] / machines,
         state_bytes=fast.state_bytes,
-        notice_s=np.array([NOTICES.get(provider, 0.0) for provider, _ in goods.places])[place],
+        notice_s=np.array([hazards.notice_s(provider) for provider, _ in goods.places])[place],
         seen=goods.seen[good],
         price=_relative(goods, good),
         every_s=float(every) if every else None,

@@ -25,6 +25,8 @@ class Line:
     there: bool
     changes: list[Change] = field(default_factory=list)
     remark: str = ""
+    last: bool = False
+    """It goes after the record of what was set up, which lies in it."""
 
     def add(self, words: str, act: Callable[[], object]) -> None:
         self.changes.append(Change(words, act))

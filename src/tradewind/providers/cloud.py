@@ -61,7 +61,7 @@ class Look(Protocol):
         """`known`: the footprint that was written down before, if any."""
 
     def removed(self, known: Any, *, delete_store: bool) -> list[Line]:
-        """What is there, and how it goes; `Line.what == "bucket"` goes last."""
+        """What is there, and how it goes."""
 
 
 class Links(Protocol):

@@ -16,14 +16,9 @@ from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Store
 from tradewind.units import format_names
 from tradewind.upkeep import attended, checks, clouds, gpus, parts
+from tradewind.upkeep.about import ABOUT
 from tradewind.upkeep.survey import Survey, survey
 
-ABOUT = (
-    *("computer", "parts", "gpus", "prices", "budgets", "store", "credentials"),
-    *registry.RENTED,
-    *("clocks", "runs", "orphans"),
-)
-"""What is looked at, in this order."""
 _NEWEST = 20
 """So many of the newest runs are opened to see whether we can read them."""
 _MOST = 200

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, json
 
 from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile, NotFound
+from tradewind.errors import BadFile
+from tradewind.model import places
 
-KEY = "providers/aws.json"
+KEY = places.footprint("aws")
 
 OWNER, RUN, LEG, LAUNCH = "tradewind:owner", "tradewind:run", "tradewind:leg", "tradewind:launch"
 """Tags. The owner's is the store's URL: whoever shares a store shares its machines."""
@@ -70,14 +71,6 @@ def tags_of(found: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
 def owned(store_url: str) -> list[dict[str, object]]:
     """EC2's filter for what is ours."""
     return [{"Name": f"tag:{OWNER}", "Values": [store_url]}]
-
-
-def read(get: Callable[[str], bytes]) -> Footprint | None:
-    """By a store's `get`; None: nothing was set up for it."""
-    try:
-        return decoded(get(KEY))
-    except NotFound:
-        return None
 
 
 def decoded(data: bytes) -> Footprint:

@@ -180,12 +180,8 @@ class Accelerated(Fed):
 
     def __iter__(self) -> Iterator[Any]:
         if self._over > 0:
-            if self._over == self._training.position.epoch:
-                self._training.say(
-                    f"{self._over} epochs are over, and their part of the loop is given nothing;"
-                    " what stands around the inner loop is done for them again, files that it"
-                    " writes included (`for epoch in loader.epochs(N):` leaves them out)"
-                )
+            if self._over == self._training.position.epoch and self._again is not None:
+                self._training.say(self._again.words(self._over))
             self._over -= 1
             return
         if self._again is not None:

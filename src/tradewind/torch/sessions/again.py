@@ -35,6 +35,13 @@ class Again:
             found += self._parts.held(key, frozen=True)[0].items()
         return found
 
+    def words(self, over: int) -> str:
+        return (
+            f"{over} epochs are over, and their part of the loop is given nothing; what stands"
+            " around the inner loop is done for them again, files that it writes included"
+            f" (`for epoch in {self._loop}:` leaves them out)"
+        )
+
     def put_back(self) -> None:
         for name, tensor, version in self._versions:
             if tensor._version != version:

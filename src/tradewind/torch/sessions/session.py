@@ -373,12 +373,8 @@ class Session(Training):
             )
             self._over, self._again = 0, None
             return False
-        if self._over == self._this_epoch:
-            self._voice.say(
-                f"{self._over} epochs are over, and their part of the loop is given nothing; what"
-                " stands around the inner loop is done for them again, files that it writes"
-                " included (`for epoch in session.epochs(N):` leaves them out)"
-            )
+        if self._over == self._this_epoch and self._again is not None:
+            self._voice.say(self._again.words(self._over))
         self._over -= 1
         return True
 

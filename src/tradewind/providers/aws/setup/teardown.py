@@ -186,7 +186,7 @@ def look_at_bucket(calls: Calls, store_url: str, region: str) -> Line:
             f"the bucket {bucket} holds more than {store_url}: {others[0]}, for example",
             hint="leave out --delete-bucket, or remove that first",
         )
-    line = Line("bucket", bucket, region, True)
+    line = Line("bucket", bucket, region, True, last=True)
     words = f"remove, and {len(versions):,} objects and versions in it"
     line.add(words, lambda: _remove_bucket(calls, bucket, region))
     return line
