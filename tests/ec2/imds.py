@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.ec2.bodies import user_data
 from tests.ec2.clock import iso
 from tests.ec2.world import Machine, World
+from tests.local_http import QuietServer
 
 _LIFE = "x-aws-ec2-metadata-token-ttl-seconds"
 _TOKEN = "x-aws-ec2-metadata-token"
@@ -27,11 +28,10 @@ class Metadata:
 
     def __init__(self, world: World, machine: Machine, door: socket.socket) -> None:
         self._world, self._machine = world, machine
-        self._server = ThreadingHTTPServer(("", 0), self._handler(), bind_and_activate=False)
+        self._server = QuietServer(("", 0), self._handler(), bind_and_activate=False)
         self._server.socket.close()
         self._server.socket = door
         self._server.server_address = door.getsockname()
-        self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.2,), daemon=True).start()
 
     def close(self) -> None:

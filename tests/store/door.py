@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from tests.local_http import QuietServer
+
 _OWN = ("connection", "transfer-encoding", "keep-alive")
 Answer = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers, body."""
@@ -63,16 +65,8 @@ class Door(BaseHTTPRequestHandler):
         pass
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def handle_error(self, *_: object) -> None:
-        pass  # somebody who was killed while it asked
-
-
 def serve(door: type[Door], host: str = "127.0.0.1") -> ThreadingHTTPServer:
-    server = _Server((host, 0), door)
+    server = QuietServer((host, 0), door)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from tests.local_http import QuietServer
 from tradewind.errors import SourceFailed
 from tradewind.store.objects import ObjectStore
 
@@ -57,8 +58,7 @@ class Bucket:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = QuietServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def store(self) -> ObjectStore:

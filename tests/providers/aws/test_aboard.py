@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from tests.eventually import eventually
+from tests.local_http import QuietServer
 from tradewind.providers.aws.aboard import Ec2
 
 ACTION = "meta-data/spot/instance-action"
@@ -47,7 +48,7 @@ class Service:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
+        self.server = QuietServer(("127.0.0.1", 0), Answer)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
