@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,33 @@ def test_rooms_look_only_where_they_may(path: Path) -> None:
         if other in ("__version__", room):
             continue
         assert other in MAY[room], f"{path.name} imports {name}: {room} may not look into {other}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Also not for types only: two files that name each other are one idea, or miss a protocol."""
+    names = {_module(path): path for path in _files()}
+    imports = {
+        name: {
+            found for each in _imports(path) if (found := _within(each, names)) and found != name
+        }
+        for name, path in names.items()
+    }
+    try:
+        list(TopologicalSorter(imports).static_order())
+    except CycleError as error:
+        pytest.fail(" → ".join(reversed(error.args[1])))
+
+
+def _module(path: Path) -> str:
+    return ".".join(("tradewind", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    )
+
+
+def _within(name: str, modules: Container[str]) -> str:
+    """The module that an imported name is or lies in; the package itself only hands names on."""
+    found = name if name in modules else name.rpartition(".")[0]
+    return found if found in modules and found != "tradewind" else ""
 
 
 def test_pure_rooms_do_no_io() -> None:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.order import (
     Point,
     Span,
     Step,
     following,
-    mixed,
     permutation,
     slices,
     steps,

@@ -16,15 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tradewind.errors import MissingExtra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from tradewind.pictures.chart import Chart
 
 WIDTH = 12.0
 """Inches of a usual chart. Letters are sized to be read when this is 1200 pixels wide."""
@@ -99,6 +97,17 @@ class Area:
         axes.set_xlim(0, self.width)
         axes.set_ylim(self.height, 0)
         return axes
+
+
+class Painted(Protocol):
+    """What can be put on paper: a chart (chart.py)."""
+
+    @property
+    def heading(self) -> str: ...
+    @property
+    def caption(self) -> str: ...
+    def size(self) -> tuple[float, float]: ...
+    def paint(self, area: Area) -> None: ...
 
 
 def need_matplotlib() -> None:
@@ -240,13 +249,13 @@ def dollar_ticks(low: float, high: float, *, log: bool) -> list[float]:
 # -- whole pictures ------------------------------------------------------------------------------
 
 
-def render(charts: Sequence[Chart], *, title: str, note: str, form: str) -> bytes:
+def render(charts: Sequence[Painted], *, title: str, note: str, form: str) -> bytes:
     """All charts below one another under the title, the note at the bottom right."""
     with style():
         return _saved(_framed(charts, title, note), form)
 
 
-def render_bare(chart: Chart) -> tuple[str, float]:
+def render_bare(chart: Painted) -> tuple[str, float]:
     """One chart as SVG without heading, caption and ground, for the page has its own; and its
     width in inches."""
     with style():
@@ -260,7 +269,7 @@ _TITLE, _HEADING, _CAPTION, _NOTE = 16.0, 11.5, 9.0, 8.0
 _LEADING = 1.45 / 72  # inches of a line per point of its letters
 
 
-def _framed(charts: Sequence[Chart], title: str, note: str) -> Figure:
+def _framed(charts: Sequence[Painted], title: str, note: str) -> Figure:
     sizes = [chart.size() for chart in charts]
     width = max(w for w, _ in sizes)
     # (top, text, size, bold, tone) of every line, gathered while measuring how high the paper is

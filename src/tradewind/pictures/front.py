@@ -106,10 +106,10 @@ def data(plans: Plans) -> FrontData:
 
 def draw(plans: Plans, path: Path) -> None:
     """The front alone; the file's ending chooses the form, as for every picture."""
-    from tradewind import pictures
+    from tradewind.pictures import drawing
 
     note = f"Tradewind, {plans.made_at:%Y-%m-%d}"
-    pictures.draw([data(plans)], path, title=short(plans.workload.name, 60), note=note)
+    drawing.draw([data(plans)], path, title=short(plans.workload.name, 60), note=note)
 
 
 def _way(plan: Plan, plans: Plans) -> Way:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -13,11 +13,21 @@ from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.world import START_S, World
 
-if TYPE_CHECKING:
-    from tradewind.sim.machine import SimMachine
-    from tradewind.sim.referee import Referee
-
 REFUSALS = ("no_capacity", "no_capacity", "throttled", "no_quota")
+
+
+class Books(Protocol):
+    """Who writes down what is asked for and what is sold: the referee."""
+
+    def buys(self, request: Request) -> None: ...
+
+    def sells(self, request: Request) -> None: ...
+
+
+class Host(Protocol):
+    """What runs on a machine."""
+
+    def off(self) -> None: ...
 
 
 class Rental:
@@ -36,7 +46,7 @@ class Rental:
         self.said_ended = 0  # from when on listings show the end
         self.claimed_dead: tuple[int, int, Machine | None] | None = None
         """From when to when it is shown as ended, or not at all, though it lives."""
-        self.host: SimMachine | None = None
+        self.host: Host | None = None
 
 
 class SimCloud:
@@ -44,11 +54,11 @@ class SimCloud:
         self,
         world: World,
         scenario: Scenario,
-        referee: Referee,
+        books: Books,
         boot: Callable[[Rental, Request, int, str], None],
     ) -> None:
         self._world, self._scenario = world, scenario
-        self._referee, self._boot = referee, boot
+        self._books, self._boot = books, boot
         self.rentals: dict[str, Rental] = {}
         self._by_token: dict[str, list[Machine]] = {}
         self.facts: Facts = scenario.spec.ways[0].facts
@@ -78,7 +88,7 @@ class SimCloud:
     def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         world, chances = self._world, self._scenario.chances
         rng = world.rng
-        self._referee.buys(request)
+        self._books.buys(request)
         token = request.launch_id
         if self.facts.tokens and token in self._by_token:
             return self._by_token[token]
@@ -143,7 +153,7 @@ class SimCloud:
 
     def _buy(self, request: Request, after: int, nodes: int, key: str) -> list[Machine]:
         world = self._world
-        self._referee.sells(request)
+        self._books.sells(request)
         lag = self.facts.listing_lag_s
         listed_from = world.now + (world.rng.randrange(lag + 1) if self.noisy and lag else 0)
         bought = []

@@ -1,5 +1,5 @@
-"""EC2's metadata service: what it says of this machine, and, asked again and again by a thread,
-whether the machine is to be taken.
+"""What a rented machine of AWS learns of itself: whether it is to be taken, asked of the metadata
+service again and again by a thread, and the secrets of its job.
 
 `spot/instance-action` says when, two minutes before as a rule. A rebalance recommendation comes
 earlier, or never, and is no promise: the machine is then at risk, and its job saves at once.
@@ -8,25 +8,19 @@ A service that does not answer says nothing; the next question may be answered.
 
 from __future__ import annotations
 
-import os
 import threading
-import urllib.request
 from contextlib import suppress
 from datetime import datetime
-from urllib.error import HTTPError
 
 from msgspec import Struct
 
 from tradewind import clock
 from tradewind.decoding import UNREADABLE, decoder
 from tradewind.model.secrets import Reference
+from tradewind.providers.aws import secrets
+from tradewind.providers.aws.metadata import Service
 
 EACH_S = 4.0
-_TIMEOUT_S = 2.0
-_TOKEN_S = 21600
-_REFUSED = 401
-_MOST = 1 << 16
-"""Bytes of an answer: all that is asked for is a line or two."""
 
 
 class _Action(Struct):
@@ -35,38 +29,6 @@ class _Action(Struct):
 
 
 _decode = decoder(_Action)
-
-
-class Service:
-    """Version 2: a token first, then everything with that. OSError where it does not answer."""
-
-    def __init__(self, endpoint: str = "") -> None:
-        named = endpoint or os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
-        self._endpoint = (named or "http://169.254.169.254").rstrip("/")
-        self._token = ""
-
-    def get(self, path: str, *, again: bool = True) -> bytes:
-        """Empty: there is no such thing."""
-        if not self._token:
-            ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(_TOKEN_S)}
-            self._token = self._send("PUT", "api/token", ttl).decode()
-        try:
-            return self._send("GET", path, {"X-aws-ec2-metadata-token": self._token})
-        except HTTPError as error:
-            if error.code == _REFUSED and again:  # the token is too old
-                self._token = ""
-                return self.get(path, again=False)
-            if error.code == 404:
-                return b""
-            raise
-
-    def _send(self, method: str, path: str, headers: dict[str, str]) -> bytes:
-        asked = urllib.request.Request(
-            f"{self._endpoint}/latest/{path}", method=method, headers=headers
-        )
-        with urllib.request.urlopen(asked, timeout=_TIMEOUT_S) as answer:
-            found: bytes = answer.read(_MOST)
-        return found
 
 
 class Ec2:
@@ -109,8 +71,6 @@ class _Aboard:
         return Ec2()
 
     def secret(self, reference: Reference, *, rented: bool) -> str:
-        from tradewind.providers.aws import secrets
-
         return secrets.value(reference, rented=rented)
 
 

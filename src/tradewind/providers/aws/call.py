@@ -25,7 +25,7 @@ from msgspec import Struct, json
 from tradewind import clock
 from tradewind.decoding import UNREADABLE
 from tradewind.errors import InvalidValue, MissingExtra, SourceFailed
-from tradewind.providers.aws.aboard import Service
+from tradewind.providers.aws.metadata import Service
 
 _TIMEOUT_S = 10.0
 _MOST_BYTES = 1 << 20

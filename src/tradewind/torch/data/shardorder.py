@@ -15,7 +15,8 @@ from heapq import heapify, heapreplace
 from itertools import accumulate
 from typing import Any
 
-from tradewind.torch.feeds.order import mixed, permutation
+from tradewind.torch.feeds.mixing import mixed
+from tradewind.torch.feeds.order import permutation
 
 _SHARDS, _SAMPLES = 11, 12
 

@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds import contents, order, samples, seeding
-from tradewind.torch.feeds.order import Point, Span, Step, mixed
+from tradewind.torch.feeds.mixing import mixed
+from tradewind.torch.feeds.order import Point, Span, Step
 from tradewind.torch.feeds.samples import Collate, Piece, Seeded
 from tradewind.torch.feeds.workers import WorkerStart, shielded
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tradewind.errors import InvalidValue
 from tradewind.torch.feeds import contents, seeding
-from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.workers import shielded
 from tradewind.torch.trees import loaded, packed
 

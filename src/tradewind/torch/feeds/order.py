@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-_WORD = (1 << 64) - 1
+from tradewind.torch.feeds.mixing import mixed
+from tradewind.torch.feeds.scattered import Scattered
 
 Sizes = int | Callable[[int], int]
 """How many samples an epoch has: some samplers draw more in one than in another."""
@@ -164,18 +165,6 @@ def steps(
         place = step.after
 
 
-def mixed(*numbers: int) -> int:
-    """64 bits that depend on every bit of the numbers (splitmix64, one round for each): seeds that
-    are near each other must not make samples that are alike."""
-    state = 0x9E3779B97F4A7C15
-    for number in numbers:
-        state = (state ^ (number & _WORD)) + 0x9E3779B97F4A7C15 & _WORD
-        state = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 & _WORD
-        state = (state ^ state >> 27) * 0x94D049BB133111EB & _WORD
-        state ^= state >> 31
-    return state
-
-
 LARGE = 1 << 24
 """From so many samples on an order is computed where it is read: as a list it would take seconds to
 make and gigabytes to keep, in every rank."""
@@ -187,8 +176,6 @@ def permutation(size: int, seed: int, epoch: int) -> Any:
     import numpy as np
 
     if size >= LARGE:
-        from tradewind.torch.feeds.scattered import Scattered
-
         return Scattered(size, mixed(seed, epoch, 1))
     word = mixed(seed, epoch, 1)
     return np.random.RandomState([word & 0xFFFFFFFF, word >> 32]).permutation(size)

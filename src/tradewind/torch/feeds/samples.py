@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tradewind.torch.feeds import seeding
-from tradewind.torch.feeds.order import Span, mixed
+from tradewind.torch.feeds.mixing import mixed
+from tradewind.torch.feeds.order import Span
 
 _SAMPLE, _COLLATE = 2, 3
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.mixing import mixed
 
 _ROUNDS = 6
 

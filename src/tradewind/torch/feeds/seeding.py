@@ -10,7 +10,7 @@ from functools import partial
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.mixing import mixed
 
 # -- all generators of a process -------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.loaders import Counting
-from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.workers import WorkerStart, shielded
 from tradewind.torch.trees import dumped, loaded, readable
 

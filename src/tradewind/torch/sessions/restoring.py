@@ -13,7 +13,7 @@ from msgspec import Struct
 from tradewind.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
-from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.sessions import buckets, named, powersgd, switches
 from tradewind.torch.sessions.state import Parts, bare
 from tradewind.torch.trees import loaded

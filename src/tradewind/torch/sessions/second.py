@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradewind.torch.feeds.order import mixed
+from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.sessions import unheld
 from tradewind.torch.surroundings import Surroundings
