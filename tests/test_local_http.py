@@ -31,7 +31,7 @@ def test_a_client_that_resets_its_connection_leaves_no_traceback(
     server = QuietServer(("127.0.0.1", 0), _Waits)
     server.daemon_threads = False  # closing the server waits for them
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    with socket.create_connection(server.server_address[:2]) as client:
+    with socket.create_connection(("127.0.0.1", server.server_port)) as client:
         # closed with SO_LINGER of zero: a reset, as of a client that throws away half an answer
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     assert _Waits.seen.wait(30)

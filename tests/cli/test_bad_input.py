@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +24,6 @@ def typed(made: Chain, answer: bytes) -> tuple[int, str]:
     work = str(made.job("true"))
     pid, terminal = pty.fork()
     if pid == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run behind a shell ignore it
         command = [sys.executable, "-m", "tradewind", "run", work, "--local"]
         os.execve(sys.executable, command, made.env)
     said = b""

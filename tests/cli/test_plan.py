@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli, on_a_terminal
+from tests.terminals import without_spinners
 from tradewind.plan import document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -43,8 +44,8 @@ def test_what_costs_less_than_a_cent_is_paid_for_all_the_same(cli: Cli) -> None:
 
 def test_it_fits_a_hundred_columns(home: Path) -> None:
     shown = on_a_terminal(home, "plan", PRETRAIN, NO_COLOR="1", TRADEWIND_NOW="2026-11-15T12:00")
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r[^\n]*weighing", "", shown)
-    lines = [line.strip("\r").rstrip() for line in plain.split("\n") if "weighing" not in line]
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", without_spinners(shown))
+    lines = [line.strip("\r").rstrip() for line in plain.split("\n")]
     assert max(map(len, lines)) <= 100
     head = next(line for line in lines if line.startswith("WHERE"))
     for title in (
