@@ -6,13 +6,16 @@ READY := $(VENV)/.ready
 SHOWN := $(VENV)/.shown
 DOCUMENTED := $(VENV)/.documented
 AUDITING := $(VENV)/.auditing
+# Two at once: many tests wait for processes. How long each took is left for tools/record_durations.py.
+PYTEST = $(BIN)/pytest -n 2 --dist worksteal --junitxml build/durations/$@.xml
 
-.PHONY: help demo test test-slow check audit bench docs test-system test-terraform format clean
+.PHONY: help demo test test-slow test-long check audit bench docs test-system test-terraform format clean
 
 help:
 	@echo 'make demo            show the product at work'
 	@echo 'make test            run the tests'
 	@echo 'make test-slow       run the tests that start many processes: minutes more'
+	@echo 'make test-long       run more cases of what the others try a few of: an hour'
 	@echo 'make check           lint, types, import directions'
 	@echo 'make audit           look for published flaws of the versions in constraints.txt'
 	@echo 'make bench           run every measured claim'
@@ -50,11 +53,16 @@ demo: $(SHOWN)
 	@$(BIN)/tradewind demo
 
 test: $(READY)
-	$(BIN)/pytest -m 'not slow and not system and not terraform' -n 2 --dist worksteal
+	$(PYTEST) -m 'not slow and not long and not system and not terraform'
 
 # Apart, so that whoever changes something need not wait for them each time.
 test-slow: $(READY)
-	$(BIN)/pytest -m 'slow and not system and not terraform' -n 2 --dist worksteal
+	$(PYTEST) -m 'slow and not long and not system and not terraform'
+
+# More cases of what the others try a few of. Before a release, and after a change to what they are about.
+test-long: $(READY) $(DOCUMENTED)
+	sh tools/install-system-packages.sh
+	$(PYTEST) -m 'long and not terraform'
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -87,7 +95,7 @@ docs: $(DOCUMENTED)
 
 test-system: $(READY) $(DOCUMENTED)
 	sh tools/install-system-packages.sh
-	$(BIN)/pytest -m system -n 2 --dist worksteal
+	$(PYTEST) -m 'system and not long'
 
 # Not part of what has to pass: neither of the two can be had everywhere, and nothing here fetches them.
 test-terraform: $(READY)

@@ -15,6 +15,9 @@ _DANGEROUS = re.compile(
     rb"|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]"  # writing direction
 )
 
+_SPINNER = re.compile(r"(?:\x1b\[2K|\r)*[\u2800-\u28ff] [^\r\n\x1b]*[\r\n]*")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
 
 def shown(command: Sequence[str], env: Mapping[str, str]) -> tuple[int, bytes]:
     """The exit code, and every byte that came to the terminal."""
@@ -33,3 +36,12 @@ def obeyed(said: bytes) -> list[bytes]:
     """What is neither text nor of what we and rich send ourselves; also what is not UTF-8."""
     said.decode("utf-8")
     return _DANGEROUS.findall(_OURS.sub(b"", said))
+
+
+def uncoloured(text: str) -> str:
+    return _COLOUR.sub("", text)
+
+
+def without_spinners(text: str) -> str:
+    """A spinner turns as often as there is time for, and faster machines give it less."""
+    return _SPINNER.sub("", uncoloured(text))

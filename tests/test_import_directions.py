@@ -128,7 +128,10 @@ PURE = [
         f"catalog/{name}.py"
         for name in ("names", "table", "query", "doubts", "facts", "refresh/merge")
     ),
-    *(f"workload/{name}.py" for name in ("known", "kinds", "shapes", "fields", "reader", "schema")),
+    *(
+        f"workload/{name}.py"
+        for name in ("known", "kinds", "shapes", "fields", "synonyms", "reader", "schema")
+    ),
 ]
 BANNED_IN_PURE = {
     "clock",

@@ -48,6 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield found
 
 
+@pytest.mark.slow
 def test_a_folder_runs_nothing_when_a_run_is_started_from_it(home: Path, tmp_path: Path) -> None:
     """A cloned repository may have files that are called like modules. The job's own `python` would
     find them, which is the job's business; this one starts none."""

@@ -101,6 +101,7 @@ def test_a_folder_that_was_there_keeps_its_mode_and_the_umask_counts(
     assert found["runs/a"] == 0o640
 
 
+@pytest.mark.slow
 def test_a_whole_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All that it leaves at home can be reached by its user only, and its command, which may hold a
     password, is in no process's arguments."""

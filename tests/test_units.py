@@ -204,3 +204,31 @@ def test_names() -> None:
     assert units.format_names(["a", "b", "c"]) == "a, b, c"
     assert units.format_names(["a", "b", "c", "d"]) == "a, b, c and 1 more"
     assert units.format_names(["a", "b", "c"], 1) == "a and 2 more"
+
+
+@pytest.mark.parametrize(
+    ("chance", "words"),
+    [
+        (1.0, ">99%"),
+        (0.991, ">99%"),
+        (0.99, "99%"),
+        (0.929, "92%"),
+        (0.7999, "79%"),
+        (0.29, "29%"),
+        (0.01, "1%"),
+        (0.0099, "<1%"),
+        (0.0, "<1%"),
+    ],
+)
+def test_chances_are_never_told_greater_than_they_are(chance: float, words: str) -> None:
+    from tradewind.web.words import chance as on_a_page
+
+    assert units.format_chance(chance) == words
+    assert on_a_page(chance) == words.replace(">", "over ").replace("<", "under ")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(0.0, "0"), (0.00461, "0.0046"), (0.000099, "0.000099"), (0.1, "0.10")]
+)
+def test_two_digits_that_count(value: float, words: str) -> None:
+    assert units.format_two_digits(value) == words

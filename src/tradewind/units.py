@@ -12,6 +12,7 @@ is exact. `format_*` print the shortest exact form, or with `digits=` one rounde
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
@@ -92,6 +93,24 @@ def format_money(micros: int, *, digits: int | None = None) -> str:
     whole, fraction = divmod(micros, MICROS_PER_DOLLAR)
     decimals = f"{fraction:06d}".rstrip("0").ljust(2, "0")
     return f"{sign}${whole:,}.{decimals}"
+
+
+def format_two_digits(value: float) -> str:
+    """`0.0046`, `0.10`: of what is less than one, two digits that count."""
+    if value <= 0:
+        return "0"
+    return f"{value:.{max(1 - math.floor(math.log10(value)), 1)}f}"
+
+
+# -- chances -------------------------------------------------------------------------------------
+
+
+def format_chance(chance: float) -> str:
+    """`86%`, never a promise: nearly certain is `>99%`, and none is told greater than it is, or 80%
+    would stand for what misses a limit of 80%."""
+    if chance > 0.99:
+        return ">99%"
+    return f"{math.floor(100 * chance + 1e-9)}%" if chance >= 0.01 else "<1%"
 
 
 # -- counts --------------------------------------------------------------------------------------

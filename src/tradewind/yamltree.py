@@ -54,15 +54,22 @@ class Node:
     line: int
     where: str  # `offers[2].accelerator`
 
-    def mapping(self, allowed: Iterable[str], problems: Problems) -> Mapping[str, Node]:
-        """The fields; unknown ones are refused with the nearest legal name."""
+    def mapping(
+        self,
+        allowed: Iterable[str],
+        problems: Problems,
+        advise: Callable[[str], str] = lambda name: "",
+    ) -> Mapping[str, Node]:
+        """The fields; unknown ones are refused with the nearest legal name, or with what `advise`
+        knows of them."""
         legal = list(allowed)
         if not isinstance(self.value, dict):
             raise InvalidValue(f"expected fields ({', '.join(legal[:4])} …), found {self.kind}")
         for name, node in self.value.items():
             if name not in legal:
                 close = difflib.get_close_matches(name, legal, n=1)
-                advice = f"did you mean {close[0]!r}?" if close else f"legal: {', '.join(legal)}"
+                nearest = f"did you mean {close[0]!r}?" if close else f"legal: {', '.join(legal)}"
+                advice = advise(name) or nearest
                 problems.add(node.line, f"{node.where}: there is no such field; {advice}")
         return {name: node for name, node in self.value.items() if name in legal}
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -25,7 +24,6 @@ def typed(made: Chain, answer: bytes) -> tuple[int, str]:
     work = str(made.job("true"))
     pid, terminal = pty.fork()
     if pid == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run behind a shell ignore it
         command = [sys.executable, "-m", "tradewind", "run", work, "--local"]
         os.execve(sys.executable, command, made.env)
     said = b""
@@ -57,9 +55,9 @@ def test_a_question_that_is_not_answered_with_yes(tmp_path: Path, answer: bytes,
 def test_files_that_are_none(tmp_path: Path) -> None:
     made = Chain(tmp_path)
     work = str(made.job("true"))
-    for arguments, words in [
-        ((str(tmp_path),), f"{tmp_path} is a folder"),
-        ((work, "--store", work + "/below"), "is a file, and a store is a folder"),
+    for arguments, words, code in [
+        ((str(tmp_path),), f"{tmp_path} is a folder", 5),
+        ((work, "--store", work + "/below"), "is a file, and a store is a folder", 2),
     ]:
-        assert words in made.cli("run", *arguments, "--local", "--yes", code=2)
+        assert words in made.cli("run", *arguments, "--local", "--yes", code=code)
     assert nothing_came_of_it(made)

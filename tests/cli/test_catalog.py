@@ -328,6 +328,26 @@ def test_one_interrupt_ends_a_refresh(home: Path, sources: LocalHttp) -> None:
     assert b"interrupted" in err
 
 
+def test_in_the_background_of_a_script_it_is_not_interrupted(
+    home: Path, sources: LocalHttp
+) -> None:
+    """`tradewind … &` in a script: Ctrl-C is for what is in front, as the shell has asked for."""
+    asked, interrupted = threading.Event(), threading.Event()
+
+    def until_then(request: Request) -> Reply:
+        asked.set()
+        assert interrupted.wait(30)
+        return Reply(ANSWER)
+
+    sources.on(TYPES, until_then)
+    command = [sys.executable, "-m", "tradewind", "catalog", "refresh", "-p", "lambda"]
+    process = subprocess.Popen(["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command])
+    assert asked.wait(30)
+    process.send_signal(signal.SIGINT)
+    interrupted.set()
+    assert process.wait(60) == 0
+
+
 def test_what_another_refresh_renewed_meanwhile_is_kept(
     cli: Cli, stocked: Path, sources: LocalHttp
 ) -> None:

@@ -6,9 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from msgspec import json
+from msgspec.structs import replace
 
 from tests.cli.conftest import Cli
-from tests.runs.builders import AT, a_beat, a_machine, found, requested, submitted, up
+from tests.runs.builders import AT, SPEC, a_beat, a_machine, found, requested, submitted, up
 from tradewind import journal
 from tradewind import store as stores
 from tradewind.controller.loop import LEASE
@@ -35,6 +36,15 @@ def test_how_far_it_is_now(cli: Cli, tmp_path: Path) -> None:
     assert "now      leg 1 · working · step 1,800 of 3,600 · 1/s · done in 30m" in shown
     store.replace(places.heartbeat(RUN, "m1"), b"not a heartbeat")
     assert cli("ps", "--store", url, "--json").json["runs"][0]["step"] == 0
+
+
+def test_a_job_that_tells_no_steps(cli: Cli, tmp_path: Path) -> None:
+    url = str(tmp_path / "store")
+    store = stores.open(url)
+    store.create(places.live(RUN), b"{}")
+    events: list[Event] = [submitted(replace(SPEC, steps=False)), requested(), found(a_machine())]
+    journal.append(store, RUN, 1, writer="w", at=AT, events=events)
+    assert "  work     the job tells no steps\n" in cli("show", RUN, "--store", url).out
 
 
 def test_what_goes_on_is_drawn_until_now(cli: Cli, tmp_path: Path) -> None:

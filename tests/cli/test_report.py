@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Cli
 from tests.cli.test_run import home as real_home
 from tests.eventually import eventually
@@ -89,6 +91,7 @@ def test_what_cannot_be(cli: Cli, tmp_path: Path) -> None:
     assert "cannot be written" in ran.err
 
 
+@pytest.mark.slow
 def test_metrics_of_a_job_that_is_killed_and_moved(real_home: Path, tmp_path: Path) -> None:
     """Killed in place in the middle of a line, then interrupted: one curve, each step once."""
     place = tmp_path / "job"

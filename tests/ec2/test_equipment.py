@@ -11,6 +11,8 @@ from botocore.exceptions import ConnectionClosedError
 from tests.ec2.asking import KIND, ids, launch, listed, refused
 from tests.ec2.control import Control
 
+pytestmark = pytest.mark.slow
+
 # -- tokens ----------------------------------------------------------------------------------------
 
 

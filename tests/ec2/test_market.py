@@ -12,6 +12,8 @@ from tests.ec2.asking import KIND, ids, launch, refused
 from tests.ec2.control import Control
 from tests.eventually import eventually
 
+pytestmark = pytest.mark.slow
+
 # -- what moto answers with 500 --------------------------------------------------------------------
 
 

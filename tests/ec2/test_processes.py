@@ -19,6 +19,8 @@ from tests.ec2.control import Control
 from tests.ec2.server import running
 from tests.eventually import eventually
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Control]:

@@ -84,6 +84,7 @@ def market(rng: random.Random, ticks: int, gap_s: int) -> list[bool]:
     return found
 
 
+@pytest.mark.slow
 def test_what_it_says_is_what_the_policy_then_spends() -> None:
     rng = random.Random(5)
     for config in (Config(12 * 3600, 18 * 3600, 720), Config(20 * 3600, 23 * 3600, 180)):

@@ -23,6 +23,8 @@ from tradewind.store import meter
 from tradewind.store.meter import Meter, total
 from tradewind.store.objects import ObjectStore
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

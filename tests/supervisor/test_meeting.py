@@ -110,6 +110,7 @@ dist.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_two_machines_of_one_process_each_reduce_with_torchrun(
     tmp_path: Path, two: list[MachineUnderTest]
 ) -> None:

@@ -39,6 +39,7 @@ def chaos(*arguments: str, env: Mapping[str, str]) -> dict[str, Any]:
     return {name: found[name] for name in LOST}
 
 
+@pytest.mark.long  # the same as on a server, which can do more wrong
 def test_in_a_folder(tmp_path: Path) -> None:
     assert chaos("--seed", "11", env={"TMPDIR": str(tmp_path)}) == NOTHING
     assert list(tmp_path.iterdir()) == []

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import and_long
 from tests.eventually import eventually
 from tests.torch.test_tiny_gpt import weights
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
+OFTEN = ("resnet, two processes", "finetune-lora", "big-model, in stages")
 CASES = {
     "resnet": ("resnet", (), "--epochs 2 --pictures 1500"),
     "resnet, two processes": ("resnet", TORCHRUN, "--epochs 2 --pictures 1500"),
@@ -74,7 +76,7 @@ class Example:
         return (self.folder / "log").read_text()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", and_long(OFTEN, CASES))
 def test_killed_examples_end_as_if_nothing_had_happened(case: str, tmp_path: Path) -> None:
     name, launcher, options = CASES[case]
     whole = Example(name, tmp_path / "whole", launcher, options).run()

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import and_long
 from tests.eventually import eventually
 from tests.system.chain import Chain
 from tests.torch.frameworks.test_frameworks import MODULES
@@ -79,14 +80,20 @@ class Launched:
 
 @pytest.mark.parametrize(
     ("framework", "options", "how"),
-    [
-        *((each, "--accumulate 2 --workers 1", signal.SIGKILL) for each in FRAMEWORKS),
-        ("hf", "--best", signal.SIGTERM),
-        ("lightning", "--best", signal.SIGTERM),
-        ("accelerated", "--workers 1", signal.SIGTERM),
-        ("hf", "--fsdp", signal.SIGKILL),
-        ("accelerated", "--fsdp", signal.SIGKILL),
-    ],
+    and_long(
+        [
+            ("lightning", "--accumulate 2 --workers 1", signal.SIGKILL),
+            ("accelerated", "--workers 1", signal.SIGTERM),
+            ("hf", "--fsdp", signal.SIGKILL),
+        ],
+        [
+            ("hf", "--accumulate 2 --workers 1", signal.SIGKILL),
+            ("accelerated", "--accumulate 2 --workers 1", signal.SIGKILL),
+            ("hf", "--best", signal.SIGTERM),
+            ("lightning", "--best", signal.SIGTERM),
+            ("accelerated", "--fsdp", signal.SIGKILL),
+        ],
+    ),
 )
 def test_two_ranks_by_torchrun(
     tmp_path: Path, framework: str, options: str, how: signal.Signals

@@ -38,7 +38,7 @@ def test_what_cannot_be_submitted_leaves_nothing(
     (secret / "key").chmod(0)
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     for arguments, words, code in [
-        ((str(tmp_path),), f"{tmp_path} is a folder", 2),
+        ((str(tmp_path),), f"{tmp_path} is a folder", 5),
         ((str(tmp_path / "binary"),), "is no text", 2),
         ((work, "--folder", str(tmp_path / "nowhere")), "is no folder", 2),
         ((work, "--folder", work), "is no folder", 2),

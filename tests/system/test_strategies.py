@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import and_long
 from tests.torch.lives import Nursery, Training, differ
 from tests.torch.test_strategies import CLIPPED, far, killed, losses, options
 
@@ -32,23 +33,27 @@ HALF = {"sharding": "zero3", "recompute": "full", "micro_batch": 2, "precision":
 
 @pytest.mark.parametrize(
     ("given", "world"),
-    [
-        (options(compress="fp16"), 2),
-        (options(compress="bf16"), 2),
-        (options(compress={"kind": "powersgd", "start": 3, "min_rate": 0.5}), 2),
-        (options(compress={"kind": "topk", "share": 0.1}), 3),
-        (options({"precision": "fp16", "micro_batch": 1}), 2),
-        (options(HALF), 2),
-        (options({"sharding": "zero1", "recompute": "selective", "precision": "fp16"}), 2),
-        (options({"tp": 2, "micro_batch": 4, "precision": "bf16"}), 2),
-        (options({"pp": 2, "micro_batch": 2, "precision": "bf16"}, "--schedule", "gpipe"), 2),
-        (options({"pp": 2, "micro_batch": 2}, "--traced"), 2),
-        (options({"tp": 2, "dp": 2, "sharding": "zero3"}), 4),
-        (options({"pp": 2, "dp": 2, "micro_batch": 2}), 4),
-        (options({"pp": 2, "dp": 2, "micro_batch": 2, "sharding": "zero1"}), 4),
-        (options({"pp": 2, "tp": 2, "micro_batch": 2}), 4),
-        (options({"dp": 4, "sharding": "hybrid", "shard": 2, "micro_batch": 1}), 4),
-    ],
+    and_long(
+        [
+            (options(compress={"kind": "topk", "share": 0.1}), 3),
+            (options(HALF), 2),
+            (options({"pp": 2, "micro_batch": 2, "precision": "bf16"}, "--schedule", "gpipe"), 2),
+            (options({"tp": 2, "dp": 2, "sharding": "zero3"}), 4),
+            (options({"dp": 4, "sharding": "hybrid", "shard": 2, "micro_batch": 1}), 4),
+        ],
+        [
+            (options(compress="fp16"), 2),
+            (options(compress="bf16"), 2),
+            (options(compress={"kind": "powersgd", "start": 3, "min_rate": 0.5}), 2),
+            (options({"precision": "fp16", "micro_batch": 1}), 2),
+            (options({"sharding": "zero1", "recompute": "selective", "precision": "fp16"}), 2),
+            (options({"tp": 2, "micro_batch": 4, "precision": "bf16"}), 2),
+            (options({"pp": 2, "micro_batch": 2}, "--traced"), 2),
+            (options({"pp": 2, "dp": 2, "micro_batch": 2}), 4),
+            (options({"pp": 2, "dp": 2, "micro_batch": 2, "sharding": "zero1"}), 4),
+            (options({"pp": 2, "tp": 2, "micro_batch": 2}), 4),
+        ],
+    ),
     ids=str,
 )
 def test_killed_and_resumed_it_comes_to_the_same_bits(
@@ -65,15 +70,19 @@ def test_killed_and_resumed_it_comes_to_the_same_bits(
 
 @pytest.mark.parametrize(
     ("layout", "world"),
-    [
-        ({"sharding": "zero1", "recompute": "selective", "micro_batch": 2}, 2),
-        ({"sharding": "zero2"}, 2),
-        ({"tp": 2, "dp": 2, "sharding": "zero3", "recompute": "full"}, 4),
-        ({"pp": 2, "dp": 2, "micro_batch": 2}, 4),
-        ({"pp": 2, "dp": 2, "micro_batch": 2, "sharding": "zero3"}, 4),
-        ({"pp": 2, "tp": 2, "micro_batch": 2}, 4),
-        ({"dp": 4, "sharding": "hybrid", "shard": 2}, 4),
-    ],
+    and_long(
+        [
+            ({"sharding": "zero1", "recompute": "selective", "micro_batch": 2}, 2),
+            ({"tp": 2, "dp": 2, "sharding": "zero3", "recompute": "full"}, 4),
+            ({"pp": 2, "dp": 2, "micro_batch": 2, "sharding": "zero3"}, 4),
+        ],
+        [
+            ({"sharding": "zero2"}, 2),
+            ({"pp": 2, "dp": 2, "micro_batch": 2}, 4),
+            ({"pp": 2, "tp": 2, "micro_batch": 2}, 4),
+            ({"dp": 4, "sharding": "hybrid", "shard": 2}, 4),
+        ],
+    ),
     ids=str,
 )
 def test_more_ranks_come_to_what_one_would(
@@ -112,7 +121,7 @@ def test_deepspeed_comes_to_what_one_process_would(spread: Make) -> None:
         assert far(alone, more) < 1e-4
 
 
-@pytest.mark.parametrize("sharding", ["zero1", "zero3"])
+@pytest.mark.parametrize("sharding", and_long(["zero3"], ["zero1"]))
 def test_deepspeed_killed_and_resumed(spread: Make, sharding: str) -> None:
     whole, broken = spread("whole"), spread("broken")
     given = options({"sharding": sharding, "precision": "bf16"}, "--engine", "deepspeed")

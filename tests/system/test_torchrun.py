@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import and_long
 from tests.eventually import eventually
 from tests.supervisor.machines import lives
 from tests.system.chain import Chain
@@ -152,15 +153,19 @@ def test_two_ranks_by_tradewind_run_and_taken_machines(
 
 @pytest.mark.parametrize(
     ("options", "world"),
-    [
-        ("--data stream --workers 2", 1),
-        ("--data stateless", 1),
-        ("--data weighted --amp bf16 --workers 1", 1),
-        ("--kind ddp --accumulate 4 --amp bf16", 3),
-        ("--kind ddp --powersgd --accumulate 2", 2),
-        ("--kind ddp --data stream --workers 2", 2),
-        ("--kind fsdp --workers 2 --amp bf16", 3),
-    ],
+    and_long(
+        [
+            ("--data weighted --amp bf16 --workers 1", 1),
+            ("--kind ddp --data stream --workers 2", 2),
+            ("--kind fsdp --workers 2 --amp bf16", 3),
+        ],
+        [
+            ("--data stream --workers 2", 1),
+            ("--data stateless", 1),
+            ("--kind ddp --accumulate 4 --amp bf16", 3),
+            ("--kind ddp --powersgd --accumulate 2", 2),
+        ],
+    ),
 )
 def test_more_ways(nursery: Nursery, tmp_path: Path, options: str, world: int) -> None:
     whole, broken = Training(nursery, tmp_path / "whole"), Training(nursery, tmp_path / "broken")

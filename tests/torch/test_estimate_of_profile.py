@@ -21,6 +21,8 @@ from tradewind.estimate.columns import parameters
 from tradewind.estimate.question import Question
 from tradewind.torch.profiling.profile import profile
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "factory", "micro"),

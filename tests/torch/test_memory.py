@@ -15,6 +15,8 @@ from tests.torch.lives import Life, Training, differ
 from tradewind.errors import TradewindError
 from tradewind.torch.strategies.memory import Memory, is_short
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[[str], Training]
 
 # Each sample takes 256 MiB for a moment; there are 1000, so that two go through at once, of eight,

@@ -181,6 +181,7 @@ def profiled_alone(name: str, folder: Path) -> tuple[Profile, str]:
     return from_json((folder / "p.json").read_text(), "p.json"), done.stdout
 
 
+@pytest.mark.slow
 def test_seventy_billion_parameters_need_no_memory(tmp_path: Path) -> None:
     p, shown = profiled_alone("wide_llama", tmp_path)
     width, hidden, depth, vocab = 32_768, 106_496, 5, 128_256

@@ -15,6 +15,7 @@ from torch.optim import lr_scheduler
 from torch.utils.data import DataLoader, TensorDataset
 
 import tradewind.torch as tw
+from tests.cases import and_slow
 from tradewind.errors import InvalidValue
 from tradewind.torch.sessions.notice import GRACE_S, Notice
 
@@ -70,6 +71,7 @@ OPTIMIZERS = {
     "lbfgs": lambda m: torch.optim.LBFGS(m.parameters(), lr=0.1, max_iter=3),
     "adafactor": lambda m: torch.optim.Adafactor(m.parameters(), lr=0.05),
 }
+OFTEN = ("sgd", "groups", "lbfgs")
 SCHEDULERS = {
     "one cycle": lambda o: lr_scheduler.OneCycleLR(o, 0.01, total_steps=30),
     "milestones": lambda o: lr_scheduler.MultiStepLR(o, [3, 3, 9]),
@@ -82,7 +84,7 @@ SCHEDULERS = {
 }
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", and_slow(OFTEN, OPTIMIZERS))
 def test_optimizers_go_on(optimizer: str, tmp_path: Path) -> None:
     made = OPTIMIZERS[optimizer]
     whole = train(tmp_path / "whole", 17, made)
@@ -91,7 +93,7 @@ def test_optimizers_go_on(optimizer: str, tmp_path: Path) -> None:
     assert all(torch.equal(whole[name], parts[name]) for name in whole), (whole, parts)
 
 
-@pytest.mark.parametrize("scheduler", SCHEDULERS)
+@pytest.mark.parametrize("scheduler", and_slow(["plateau"], SCHEDULERS))
 def test_schedulers_go_on(scheduler: str, tmp_path: Path) -> None:
     chosen = OPTIMIZERS["sgd"], SCHEDULERS[scheduler]
     whole = train(tmp_path / "whole", 17, *chosen)

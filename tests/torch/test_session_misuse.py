@@ -17,6 +17,8 @@ from tests.torch.test_session_alone import data, net
 from tradewind.errors import InvalidValue
 from tradewind.torch.sessions.telling import Teller
 
+pytestmark = pytest.mark.slow
+
 torch.set_num_threads(1)
 
 

@@ -13,7 +13,7 @@ from tradewind.controller import persist
 from tradewind.controller.loop import LEASE
 from tradewind.store.local import LocalStore
 from tradewind.store.memory import MemoryStore
-from tradewind.upkeep.attended import LONG_S, ago_s, is_alone
+from tradewind.upkeep.attended import LONG_S, SOON_S, attention, is_alone
 
 SIGN = b'{"writer":"w","count":1,"pass_s":10.0}'
 
@@ -30,13 +30,13 @@ def since() -> datetime:
     return clock.now() - timedelta(seconds=LONG_S + 10)
 
 
-def grown_old(path: Path) -> None:
-    at = path.stat().st_mtime - LONG_S - 10
+def grown_old(path: Path, by_s: float = LONG_S + 10) -> None:
+    at = path.stat().st_mtime - by_s
     os.utime(path, (at, at))
 
 
 def test_nobody_ever_did(store: LocalStore, since: datetime) -> None:
-    assert ago_s(store) is None
+    assert attention(store).ago_s is None
     assert is_alone(store, since)
     assert not is_alone(store, clock.now())  # it has only just been written to
 
@@ -55,6 +55,28 @@ def test_ticks_of_this_computer(store: LocalStore, since: datetime, tmp_path: Pa
     path.write_bytes(b"")
     assert not is_alone(store, since)
     grown_old(path)
+    assert is_alone(store, since)
+
+
+def test_one_that_watched_and_was_killed_is_missed_soon(
+    store: LocalStore, since: datetime, tmp_path: Path
+) -> None:
+    store.replace(LEASE, SIGN)
+    remembered = persist.place(tmp_path / "home", store.url)
+    remembered.parent.mkdir(parents=True)
+    remembered.write_bytes(b"")  # at the end of the pass that its sign was renewed for
+    assert not is_alone(store, since)
+    for path in (tmp_path / "store" / LEASE, remembered):
+        grown_old(path, SOON_S + 1)
+    assert is_alone(store, since)
+    assert attention(store).is_overdue
+    assert not is_alone(store, clock.now())
+    remembered.write_bytes(b"")  # ticks came after it
+    assert not is_alone(store, since)
+
+
+def test_a_sign_that_cannot_be_read_is_none(store: LocalStore, since: datetime) -> None:
+    store.replace(LEASE, b"[")
     assert is_alone(store, since)
 
 

@@ -333,7 +333,7 @@ _TREES = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.one_of(st.text(), st.lists(_WORDS).map(" ".join), st.lists(_WORDS).map("\n".join)))
 @example("? [a]\n: b")
 @example("!!null x: y")
@@ -346,7 +346,7 @@ def test_any_text_gives_a_workload_or_our_error(text: str) -> None:
             continue
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.dictionaries(_FIELDS, _TREES, max_size=5))
 def test_any_data_gives_a_workload_or_our_error(document: dict[str, Any]) -> None:
     try:
@@ -371,7 +371,7 @@ _AMOUNTS = st.builds(
 _ONE = [(s, f) for s in SECTIONS for f in s.fields]
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(st.sampled_from(_ONE), st.one_of(_AMOUNTS, _SCALARS, st.lists(_SCALARS, max_size=3)))
 def test_what_the_reader_takes_the_schema_takes(one: tuple[Section, Field], value: Any) -> None:
     """Field by field: a schema that refuses what works would be the worse fault."""

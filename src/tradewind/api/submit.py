@@ -76,9 +76,9 @@ def _read(path: Path) -> str:
     except FileNotFoundError:
         from tradewind.workload.files import beside
 
-        raise NotFound(f"there is no file {path}", hint=beside(path) or None) from None
+        raise NoAccess(f"there is no file {path}", hint=beside(path) or None) from None
     except IsADirectoryError:
-        raise InvalidValue(
+        raise NoAccess(
             f"{path} is a folder", hint="name the workload or plan file; --folder is for the folder"
         ) from None
     except OSError as error:

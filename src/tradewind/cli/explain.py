@@ -19,7 +19,7 @@ EXIT_CODES = {
     3: "no such name, or nothing matches; for `tradewind plan`, nothing keeps every limit",
     4: "a file is damaged or malformed: the catalog, the account file, budgets, a saved plan, a"
     " run's journal",
-    5: "a file or folder cannot be read or written, or a bucket does not let you",
+    5: "a file or folder is not there, or cannot be read or written, or a bucket does not let you",
     6: "an outside source or a store failed; what it should have renewed is as it was",
     7: "an optional part is not installed; the hint names the extra",
     130: "interrupted",

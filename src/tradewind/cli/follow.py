@@ -13,7 +13,7 @@ import click
 
 from tradewind import clock
 from tradewind.api import follow
-from tradewind.cli import render, runview
+from tradewind.cli import crontab, render, runview
 
 if TYPE_CHECKING:
     from tradewind.controller.loop import Troubles
@@ -158,3 +158,4 @@ def leave(store: Store, run_id: str, *, quiet: bool = False) -> None:
         click.echo(f"  what it prints  tradewind logs {run_id} -f{where}")
         click.echo(f"  come back       tradewind watch {run_id}{where}")
         click.echo(f"  end it          tradewind stop {run_id}{where}")
+        crontab.offer(store.url)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.cli import render
 from tradewind.cli.render import Column
+from tradewind.units import format_chance, format_money, format_two_digits, usd
 from tradewind.units import format_hours as span
-from tradewind.units import format_money, usd
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -83,8 +83,8 @@ def _row(plan: Plan) -> list[Any]:
         _short_market(plan),
         _hours_with_band(plan),
         _cost_with_band(plan),
-        percent(plan.chance),
-        percent(plan.had),
+        format_chance(plan.chance),
+        format_chance(plan.had),
     ]
 
 
@@ -133,7 +133,11 @@ def _digits(value: float) -> str:
 def _cost_with_band(plan: Plan) -> Text:
     low, high = usd(plan.cost_low), usd(plan.cost_high)
     thousands = low >= 1000
-    ends = [_digits(value / 1000 if thousands else value) for value in (low, high)]
+    small = high < 0.1  # tenths would say nothing
+    ends = [
+        format_two_digits(value) if small else _digits(value / 1000 if thousands else value)
+        for value in (low, high)
+    ]
     return _with_range(
         f"${dollars(usd(plan.cost))}", f"{ends[0]}–{ends[1]}{'k' if thousands else ''}"
     )
@@ -146,12 +150,9 @@ def _with_range(value: str, band: str) -> Text:
 
 
 def dollars(value: float) -> str:
+    if 0 < value < 0.01:
+        return format_two_digits(value)
     return f"{value:,.0f}" if value >= 99.5 else f"{value:.2f}" if value < 9.995 else f"{value:.1f}"
-
-
-def percent(chance: float) -> str:
-    """Never a promise: what is nearly certain is >99%."""
-    return ">99%" if chance > 0.99 else f"{int(100 * chance)}%" if chance >= 0.01 else "<1%"
 
 
 def how_many(loser: Loser) -> str:

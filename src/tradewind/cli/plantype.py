@@ -14,13 +14,12 @@ from tradewind.cli.plantable import (
     how_many,
     keeps_limits,
     machines,
-    percent,
     plan_table,
 )
 from tradewind.cli.schema import work_words
 from tradewind.errors import NotFound
+from tradewind.units import format_chance, format_money
 from tradewind.units import format_hours as span
-from tradewind.units import format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
@@ -139,7 +138,7 @@ def _why_it_won(plans: Plans) -> str:
         much = f"{more + 1:.1f}×"
     return (
         f"It is the cheapest that keeps every limit, by what it costs and how likely it is to be "
-        f"had ({percent(best.had)}): {format_money(best.cost, digits=2)} in "
+        f"had ({format_chance(best.had)}): {format_money(best.cost, digits=2)} in "
         f"{span(best.hours)}. The next type, {machines(second)} at {second.provider}, costs "
         f"{much}: {format_money(second.cost, digits=2)} in {span(second.hours)}."
     )

@@ -20,13 +20,12 @@ from tradewind.cli.plantable import (
     in_words,
     machines,
     on_markets,
-    percent,
     plan_table,
 )
 from tradewind.cli.render import Column
 from tradewind.cli.schema import limit_words, work_words
 from tradewind.plan.words import KINDS, old_prices
-from tradewind.units import format_bytes, format_duration, format_money, usd
+from tradewind.units import format_bytes, format_chance, format_duration, format_money, usd
 from tradewind.units import format_hours as span
 
 if TYPE_CHECKING:
@@ -70,9 +69,9 @@ def recommendation(plans: Plans) -> str:
     verb = "Use" if best.own or held else "Rent"
     sure = ""
     if plans.deadline_hours is not None:
-        sure = f", {percent(best.chance)} sure"
+        sure = f", {format_chance(best.chance)} sure"
     if best.had < _SURELY_HAD:
-        sure += f"; {percent(best.had)} likely to be had when asked for"
+        sure += f"; {format_chance(best.had)} likely to be had when asked for"
     return (
         f"{verb} {machines(best)} ({best.accelerators}× {best.accelerator}) {at_place(best)}: "
         f"{about_cost(best)} in {span(best.hours)}{sure}."
@@ -152,7 +151,7 @@ def _commitment(best: Plan) -> str:
 def _capacity(best: Plan, plans: Plans) -> str:
     """How likely the machines are there, where that is from, and what to do if they are not."""
     source = "a prior: nobody has looked of late" if best.had_by == "prior" else best.had_by
-    words = f"{percent(best.had)} likely to be there when asked for ({source})"
+    words = f"{format_chance(best.had)} likely to be there when asked for ({source})"
     others = [f"{machines(plan)} {at_place(plan)}" for plan in plans.plans[1:3]]
     return f"{words}; if not, {' or '.join(others)}" if others else words
 

@@ -15,6 +15,7 @@ from tradewind.plaintext import one_line, visible
 
 if TYPE_CHECKING:
     from tradewind.api.follow import Sight
+    from tradewind.model.run import Spec
     from tradewind.runs_store import Loaded
     from tradewind.store.base import Store
 
@@ -119,8 +120,7 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
     row = ps.row(loaded, sight.step)
     click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
     click.echo(f"  command  {one_line(state.spec.shown_command)}")
-    of = f" of {state.spec.work:,.0f}" if state.spec.steps else ""
-    click.echo(f"  work     {sight.step:,.0f}{of}, saved {state.saved:,.0f}")
+    click.echo(f"  work     {_work(state.spec, sight.step, state.saved)}")
     limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"
     click.echo(f"  cost     ${row['cost_usd']:.6f}{limit}")
     if sight.beats:
@@ -128,6 +128,13 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
         click.echo(f"  now      {runview.status(state, sight.beats, now)}")
         for found in diagnose(sight.figures)[:1]:
             render.paragraph(f"  why      {found.words}", indent=" " * 11)
+
+
+def _work(spec: Spec, step: float, saved: float) -> str:
+    if not (spec.steps or step or saved):
+        return "the job tells no steps"  # nought would look as if nothing had been done
+    of = f" of {spec.work:,.0f}" if spec.steps else ""
+    return f"{step:,.0f}{of}, saved {saved:,.0f}"
 
 
 def timeline(legs: list[dict[str, Any]]) -> None:

@@ -35,10 +35,23 @@ _LONGEST_S = 60.0
 Troubles = list[tuple[str, TradewindError]]
 
 
-class _Sign(Struct):
+class Sign(Struct):
+    """Renewed at each pass of whoever watches, and removed by one that ends in order."""
+
     writer: str
     count: int
     pass_s: float
+
+    @property
+    def dead_after_s(self) -> float:
+        """Unchanged for so long it is a dead one's."""
+        return _DEAD * min(self.pass_s, _LONGEST_S)
+
+
+def sign(store: Store) -> Sign | None:
+    """Whoever watches, or did until it was killed; NotFound where nobody does. None: no sign that
+    could be read."""
+    return _read(store.get(LEASE, most=bounds.RECORD))
 
 
 class Loop:
@@ -68,7 +81,7 @@ class Loop:
         )
         self.controller.memory = persist.load(self._path, store.url, clock.epoch())
         self._count = 0
-        self._other: tuple[_Sign | None, float] = (None, 0.0)
+        self._other: tuple[Sign | None, float] = (None, 0.0)
         self.unkept: TradewindError | None = None
         """Why what the last pass has seen could not be kept for the next process."""
 
@@ -123,20 +136,20 @@ class Loop:
 
     def _my_turn(self) -> bool:
         try:
-            found = _read(self.store.get(LEASE, most=bounds.RECORD))
+            found = sign(self.store)
         except NotFound:
             found = None
         except TradewindError:
             return True
         if found and found.writer != self.controller.writer:
-            sign, since = self._other
-            if found != sign:
+            seen, since = self._other
+            if found != seen:
                 self._other = (found, clock.stopwatch())
                 return False
-            if clock.stopwatch() - since < _DEAD * min(found.pass_s, _LONGEST_S):
+            if clock.stopwatch() - since < found.dead_after_s:
                 return False
         self._count += 1
-        mine = _Sign(self.controller.writer, self._count, self.pass_s)
+        mine = Sign(self.controller.writer, self._count, self.pass_s)
         with suppress(TradewindError):
             self.store.replace(LEASE, json.encode(mine))
         return True
@@ -144,12 +157,12 @@ class Loop:
     def _leave(self) -> None:
         """So that whoever comes next need not wait."""
         with suppress(TradewindError):
-            found = _read(self.store.get(LEASE, most=bounds.RECORD))
+            found = sign(self.store)
             if found and found.writer == self.controller.writer:
                 self.store.delete(LEASE)
 
 
-_read = decoder(_Sign)
+_read = decoder(Sign)
 
 
 def _wall() -> float:

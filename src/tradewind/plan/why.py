@@ -9,7 +9,7 @@ from tradewind.model import Limits
 from tradewind.model.plan import Loser
 from tradewind.plan.goods import allowed_modes
 from tradewind.plan.search import priced
-from tradewind.units import Micros, format_hours, format_money
+from tradewind.units import Micros, format_chance, format_hours, format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
@@ -110,7 +110,11 @@ def _weighed(
         shown = _money(candidates.cost[at])
         if times < 1:
             had = float(candidates.had[at])
-            return "capacity", f"costs {shown}, but is only {had:.0%} likely to be had", at
+            return (
+                "capacity",
+                f"costs {shown}, but is only {format_chance(had)} likely to be had",
+                at,
+            )
         words = f"costs {times:.1f}×: {shown}" if times >= 1.05 else f"costs a little more: {shown}"
         return "money", words, at
     at = ways.in_time.get(number)
@@ -125,8 +129,8 @@ def _weighed(
     chance = float(candidates.chance[at])
     fits = float(found.speeds.fits[candidates.group[at]])
     if fits < limits.confidence:
-        return "memory", f"only {fits:.0%} likely to fit", at
-    return "time", f"only {chance:.0%} likely to be in time, taking {taken}", at
+        return "memory", f"only {format_chance(fits)} likely to fit", at
+    return "time", f"only {format_chance(chance)} likely to be in time, taking {taken}", at
 
 
 def _money(micros: float) -> str:

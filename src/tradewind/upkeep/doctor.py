@@ -170,9 +170,10 @@ def _attended(store: Store, sight: Survey) -> Finding:
     many, them = (f"{len(live)} runs", "them") if len(live) != 1 else ("1 run", "it")
     if not live:
         return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})
-    ago = attended.ago_s(store)
-    measured = {"live": len(live), "attended_s_ago": None if ago is None else round(ago, 1)}
-    if ago is not None and ago < attended.LONG_S:
+    found = attended.attention(store)
+    ago_s = None if found.ago_s is None else round(found.ago_s, 1)
+    measured = {"live": len(live), "attended_s_ago": ago_s}
+    if not found.is_overdue:
         return Finding(
             about="runs",
             level=OK,

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from tradewind.plaintext import one_line
-from tradewind.units import format_bytes, format_count, format_duration, format_money
+from tradewind.units import format_bytes, format_chance, format_count, format_duration, format_money
 from tradewind.units import format_hours as span
 
 if TYPE_CHECKING:
@@ -56,11 +56,7 @@ def money(micros: int) -> str:
 
 
 def chance(share: float) -> str:
-    if share > 0.99:
-        return "over 99%"
-    if share < 0.01:
-        return "under 1%"
-    return f"{share:.0%}"
+    return format_chance(share).replace(">", "over ").replace("<", "under ")
 
 
 def source(plan: Plan) -> str:

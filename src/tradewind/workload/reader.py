@@ -14,7 +14,7 @@ from typing import Any
 from tradewind import yamltree
 from tradewind.errors import BadFile, BadWorkload, InvalidValue, TradewindError
 from tradewind.model.workload import Limits, Workload
-from tradewind.workload import fields, shapes
+from tradewind.workload import fields, shapes, synonyms
 from tradewind.workload.fields import SECTIONS, Field, Section
 from tradewind.workload.kinds import Context, Faulty, is_path, within
 from tradewind.workload.known import Known
@@ -118,11 +118,16 @@ def _replaced(path: str, flags: Flags) -> set[str]:
 _WRONG = object()  # in place of a value; what is wrong with it is written down
 
 
-def _nearly(node: Node, legal: Sequence[str]) -> set[str]:
-    """Fields that are there under a name with a typing error: they are not missing too."""
+def _nearly(node: Node, legal: Sequence[str], section: str) -> set[str]:
+    """Fields that are there under a name with a typing error, or under another's name for them:
+    they are not missing too. Of one that belongs into another section, that section."""
     names = node.value if isinstance(node.value, dict) else ()
-    close = (difflib.get_close_matches(name, legal, n=1) for name in names if name not in legal)
-    return {found[0] for found in close if found}
+    wrong = [name for name in names if name not in legal]
+    close = (difflib.get_close_matches(name, legal, n=1) for name in wrong)
+    places = (synonyms.place_of(name) for name in wrong)
+    meant = (place.path.partition(".") for place in places if place)
+    others = {field if within == section else within for within, _, field in meant}
+    return {found[0] for found in close if found} | (others & set(legal))
 
 
 class _Problems(Problems):
@@ -161,7 +166,7 @@ class _Reader:
             if section.name in top:
                 made[section.name] = self._section(section, top[section.name])
         given = {name: value for name, value in made.items() if value is not _WRONG}
-        wrong = {name for name, value in made.items() if value is _WRONG} | _nearly(root, _TOP)
+        wrong = {name for name, value in made.items() if value is _WRONG} | _nearly(root, _TOP, "")
         # A file that is no mapping is told that, and not also what it lacks.
         if top or not self.problems.found:
             for fault in Workload.faults(given, wrong):
@@ -181,7 +186,7 @@ class _Reader:
                 "describe them in account.yaml (docs/account.md)",
             )
             root = Node({k: v for k, v in root.value.items() if k != "own"}, root.line, root.where)
-        return dict(root.mapping(_TOP, self.problems))
+        return dict(root.mapping(_TOP, self.problems, synonyms.advice))
 
     def _lay_over(self, top: dict[str, Node], flags: Flags) -> None:
         for path, given in flags.items():
@@ -202,12 +207,15 @@ class _Reader:
         given: Mapping[str, Node] = {}
         node = self._without_split_numbers(node)
         try:
-            given = node.mapping([f.name for f in section.fields], self.problems)
+            legal = [f.name for f in section.fields]
+            given = node.mapping(
+                legal, self.problems, lambda name: synonyms.advice(name, section.name)
+            )
         except TradewindError as error:
             self.problems.note(node, error)
             return _WRONG
         values: dict[str, Any] = {}
-        wrong = _nearly(node, [f.name for f in section.fields])
+        wrong = _nearly(node, legal, section.name)
         for name, inner in given.items():
             described = section.of(name)
             found = self._value(described, inner)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -41,7 +40,6 @@ def typed(arguments: tuple[str, ...], question: str, *answers: bytes) -> tuple[i
     """The exit code, and all that was shown. Each answer is typed when it asks (once more)."""
     pid, terminal = pty.fork()
     if pid == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests that run behind a shell ignore it
         os.execv(sys.executable, [sys.executable, "-m", "tradewind", *arguments])
     said, given, silent_s = b"", 0, 0
     with suppress(OSError):  # how a terminal tells that nobody is left

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import and_long
 from tests.torch.lives import Life, Nursery, Training, differ
 from tradewind.errors import MissingExtra
 from tradewind.telemetry import files as telemetry
@@ -37,14 +38,18 @@ def told(life: Life) -> list[str]:
 
 @pytest.mark.parametrize(
     ("framework", "options"),
-    [
-        ("hf", "--best"),
-        ("hf", "--workers 2 --accumulate 3 --epochs 4"),
-        ("lightning", "--best"),
-        ("lightning", "--workers 2 --accumulate 3 --epochs 4"),
-        ("accelerated", "--best"),
-        ("accelerated", "--workers 2 --accumulate 3 --epochs 4"),
-    ],
+    and_long(
+        [
+            ("hf", "--workers 2 --accumulate 3 --epochs 4"),
+            ("lightning", "--best"),
+            ("accelerated", "--workers 2 --accumulate 3 --epochs 4"),
+        ],
+        [
+            ("hf", "--best"),
+            ("lightning", "--workers 2 --accumulate 3 --epochs 4"),
+            ("accelerated", "--best"),
+        ],
+    ),
 )
 def test_killed_and_asked_to_end(
     nursery: Nursery, tmp_path: Path, framework: str, options: str

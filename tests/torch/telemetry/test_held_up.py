@@ -17,6 +17,8 @@ from tradewind.model.figures import Figures
 from tradewind.telemetry import files
 from tradewind.telemetry.diagnose import Diagnosis, diagnose
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = "tests.torch.telemetry.held_up"
 
 

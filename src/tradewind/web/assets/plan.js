@@ -32,8 +32,9 @@
   }
 
   function share(chance) {
+    // as units.format_chance has it: never more than it is
     if (chance > 0.99) return "over 99%";
-    return chance < 0.01 ? "under 1%" : Math.round(chance * 100) + "%";
+    return chance < 0.01 ? "under 1%" : Math.floor(chance * 100 + 1e-9) + "%";
   }
 
   function bytes(size) {
