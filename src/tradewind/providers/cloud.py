@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from tradewind.model.finding import Finding
+from tradewind.model.ratecard import RateCard
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.model.secrets import Reference
 from tradewind.model.usage import Rates
@@ -121,12 +122,16 @@ class Rentable(Cloud, Protocol):
     def usable(self, footprint: Any, ways: Sequence[Way], store_url: str) -> Usable:
         """Raises where these credentials can launch nothing at all."""
 
-    def priced(self, footprint: Any, spec: Spec, way: Way) -> Way:
-        """With what is charged for beside the machine: disk, address, traffic."""
+    def priced(self, footprint: Any, spec: Spec, way: Way, card: RateCard) -> Way:
+        """With what is charged for beside the machine: disk, address, traffic (charges.py).
+        Raises NotFound where the card has no price for one of them."""
 
-    def warnings(self, footprint: Any, spec: Spec, regions: Sequence[str]) -> list[str]: ...
+    def warnings(
+        self, footprint: Any, spec: Spec, regions: Sequence[str], card: RateCard
+    ) -> list[str]:
+        """What is to be known before machines are bought there, prices that are assumed too."""
 
-    def outside(self, footprint: Any) -> Rates:
+    def outside(self, footprint: Any, card: RateCard) -> Rates:
         """What the store costs a computer that is none of its machines."""
 
     def secrets_hint(self, footprint: Any, store_url: str) -> str:
