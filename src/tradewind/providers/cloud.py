@@ -38,6 +38,15 @@ class Footprint(Protocol):
     def encoded(self) -> bytes: ...
 
 
+class Library(Struct, frozen=True, kw_only=True):
+    """The vendor's own, which is an extra of ours: nobody installs those of all clouds."""
+
+    extra: str
+    package: str
+    least: str
+    needed_for: str
+
+
 class Setting(Struct, frozen=True, kw_only=True):
     """An option of `tradewind setup CLOUD`, besides those that every cloud has."""
 
@@ -97,6 +106,8 @@ class Rentable(Cloud, Protocol):
     settings: tuple[Setting, ...]
     pythons: tuple[str, ...]
     """Of its usual images."""
+    library: Library | None
+    """None: the cloud is asked without one."""
 
     @property
     def prints(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers.aws import footprint as footprints
 from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import Footprint
-from tradewind.providers.cloud import Rentable, Setting
+from tradewind.providers.cloud import Library, Rentable, Setting
 
 if TYPE_CHECKING:
     from tradewind.model.ratecard import RateCard
@@ -57,6 +57,13 @@ class Aws:
     )
     pythons: tuple[str, ...] = ("3.12", "3.13")
     """Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
+
+    library: Library | None = Library(
+        extra="aws",
+        package="boto3",
+        least="1.34",
+        needed_for="AWS_PROFILE and single sign-on, and spot prices of AWS",
+    )
 
     @property
     def prints(self) -> Mapping[str, str]:
