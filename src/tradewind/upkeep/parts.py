@@ -67,12 +67,10 @@ Version = Callable[[str], str | None]
 
 
 def parts() -> tuple[Part, ...]:
-    """Of all extras."""
+    """Of all extras; those of clouds beside that of buckets."""
     found = [registry.rentable(name).library for name in registry.RENTED]
-    clouds = (
-        Part(each.extra, (each.package,), each.least, each.needed_for) for each in found if each
-    )
-    return (*_PARTS, *clouds)
+    clouds = [Part(one.extra, (one.package,), one.least, one.needed_for) for one in found if one]
+    return (*_PARTS[:2], *clouds, *_PARTS[2:])
 
 
 def installed(package: str) -> str | None:
