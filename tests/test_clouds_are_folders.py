@@ -19,16 +19,14 @@ _VENDORS = re.compile(
 ALLOWED = {
     "providers/registry.py": "one line each",
     "catalog": "its data, and where it is fetched from",
-    "store": "S3, Cloud Storage and Blob Storage are found by their own variables, wherever they"
-    " are",
-    "supervisor/environment.py": "as the store: what a job may inherit to reach its data",
-    "upkeep": "as the store: which variables are missing",
+    "model/buckets.py": "schemes of URLs: whose buckets they are, and their variables",
+    "store/handles.py": "buckets are opened by those variables, wherever one is",
+    "store/objects.py": "what a library says where it looks for a login in vain",
     "model/secrets.py": "words of workload files: where a secret is kept",
-    "supervisor/secretfiles.py": "files that must not be sent",
-    "workload": "words of workload files, and examples of them",
-    "model/workload.py": "as those",
-    "pictures/timeline.py": "a maker of chips",
-    "bench": "which plan is measured",
+    "supervisor/secretfiles.py": "files of logins that must not be sent",
+    "workload/fields.py": "an example in a workload file",
+    "model/workload.py": "as that",
+    "pictures/timeline.py": "makers of chips, as the catalog names them",
 }
 
 

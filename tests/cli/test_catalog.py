@@ -363,3 +363,28 @@ def test_what_another_refresh_renewed_meanwhile_is_kept(
     assert cli("catalog", "refresh", "-p", "lambda").code == 0
     assert list(prices(cli, "azure").values()) == [19.99]
     assert list(prices(cli, "lambda").values()) == [28.72]
+
+
+def test_rates_have_a_price_a_date_and_a_source(cli: Cli) -> None:
+    done = cli("catalog", "rates", "-p", "AWS", "--region", "us-east-1", "--json")
+    rows = {(row["category"], row["region"]): row for row in done.json}
+    assert rows["block_storage", "us-east-1"]["value"] == 0.08
+    assert rows["public_address", "*"]["unit"] == "USD/hour"
+    assert rows["egress_inter_region", "us-east-1/us-east-2"]["value"] == 0.01
+    assert all(row["as_of"] and row["source"] for row in rows.values())
+    assert "$0.023/GB-month" in cli("catalog", "rates", "--category", "object_storage").out
+
+
+def test_other_rates_are_shown_when_asked_for(cli: Cli) -> None:
+    usual, every = (cli("catalog", "rates", *more, "--json").json for more in ([], ["--all"]))
+    assert {"commitment", "platform_fee"} <= {row["category"] for row in every}
+    assert "commitment" not in {row["category"] for row in usual}
+
+
+def test_rates_of_nobody_are_an_error_that_says_what_there_is(cli: Cli) -> None:
+    ran = cli("catalog", "rates", "-p", "awz")
+    assert ran.code == 3
+    assert "did you mean aws?" in ran.err
+    ran = cli("catalog", "rates", "--category", "egres")
+    assert ran.code == 3
+    assert "egress_internet" in ran.err

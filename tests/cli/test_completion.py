@@ -69,7 +69,7 @@ def runs_in_the_store(*, over: int = 1) -> tuple[list[str], list[str]]:
 def test_commands_and_options(bin_folder: Path, name: str) -> None:
     names = ["show", "ssh", "stop", "sweep", "setup", "schema", "sim"]
     assert completed(bin_folder, f"{name} s") == names
-    assert completed(bin_folder, f"{name} setup ") == list(registry.RENTED)
+    assert completed(bin_folder, f"{name} setup ") == list(registry.CLOUDS)
     assert completed(bin_folder, f"{name} offers --ma") == ["--market", "--max-price"]
     assert completed(bin_folder, f"{name} bench j") == ["journal"]
     assert completed(bin_folder, f"{name} offers --sort pf") == ["pflop-hour"]

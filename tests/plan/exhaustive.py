@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from tradewind.catalog import capacity, clusters, hazards
+from tradewind.catalog import capacity, clusters, hazards, ratecard
 from tradewind.catalog.catalog import Catalog
 from tradewind.errors import InvalidValue
 from tradewind.estimate import models
@@ -45,7 +45,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
     limits = workload.limits
     deadline = limits.deadline_at(now)
     deadline_s = (deadline - now).total_seconds() if deadline else inf
-    rates = Rates.of(catalog.rates)
+    rates = Rates(ratecard.card())
     ways = []
     for row in range(len(catalog.table)):
         offer = catalog.table.offer(row)
@@ -114,7 +114,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     dollars += size / 1e9 * rates.egress(start, place)
                     dollars += state / 1e9 * rates.egress(place, start)
                 kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
-                dollars += kept * rates.month(offer.provider) * hours / 730
+                dollars += kept * rates.month(place) * hours / 730
                 had = chance_to_have(offer, nodes, market, catalog, now)
                 if both:
                     had = max(had, chance_to_have(offer, nodes, "on_demand", catalog, now))

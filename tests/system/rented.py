@@ -22,14 +22,14 @@ from tests.torch.test_tiny_gpt import EXAMPLE
 from tradewind import clock, runs_store, steps
 from tradewind import store as stores
 from tradewind.api.follow import Sight
+from tradewind.catalog import ratecard
 from tradewind.controller.drive import performer
 from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.model import places
 from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.providers import charges
 from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import KEY
-from tradewind.providers.aws.machines.storage import ADDRESS_HOUR
-from tradewind.providers.aws.machines.storage import rates as storage_rates
 from tradewind.runs_store import Loaded
 from tradewind.store.base import Store
 from tradewind.supervisor import bundle
@@ -38,7 +38,9 @@ ROOT = Path(__file__).parents[2]
 STORE = "s3://runs/team"
 ZONES = ("use1-az1", "use1-az2")
 SPOT, ON_DEMAND = 400_000, 1_006_000
-ADDRESS, RATES = ADDRESS_HOUR, storage_rates("us-east-1", "us-east-1")
+HOME = ("aws", "us-east-1")
+ADDRESS = charges.address_hour(ratecard.card(), HOME)
+RATES = charges.store(ratecard.card(), HOME, HOME, kept_s=86_400)
 WATCH = """
 import sys
 from tradewind import runs_store, store

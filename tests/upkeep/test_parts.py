@@ -31,8 +31,8 @@ def named(requirement: str) -> tuple[str, str]:
 def test_the_tables_are_the_project_s() -> None:
     ours = ("dev", "docs", "audit")
     extras = {k: v for k, v in PROJECT["optional-dependencies"].items() if k not in ours}
-    assert {part.extra for part in parts.PARTS} == set(extras)
-    for part in parts.PARTS:
+    assert {part.extra for part in parts.parts()} == set(extras)
+    for part in parts.parts():
         [requirement] = extras[part.extra]
         assert named(requirement) == (part.packages[0], part.least)
     assert list(parts.BASE.values()) == [named(each)[0] for each in PROJECT["dependencies"]]
@@ -67,13 +67,13 @@ def test_nothing_optional_is_installed(bare: dict[str, str]) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     lines = done.stdout.splitlines()
-    for part in parts.PARTS:
+    for part in parts.parts():
         [line] = [each for each in lines if f" {part.packages[0]} is not installed" in each]
         assert line.startswith("missing  parts ")
         assert f"needed for {part.needed_for}: pip install 'tradewind[{part.extra}]'" in line
     assert re.search(r"^all is well; \d+ optional things are missing$", lines[-1])
     told = json.loads(doctor(bare, "parts", "--json").stdout)
-    assert (told["missing"], told["warnings"], told["broken"]) == (len(parts.PARTS), 0, 0)
+    assert (told["missing"], told["warnings"], told["broken"]) == (len(parts.parts()), 0, 0)
 
 
 def test_what_must_be_there_and_is_not(bare: dict[str, str]) -> None:

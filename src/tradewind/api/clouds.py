@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.errors import InvalidValue, MissingExtra, NotFound
 from tradewind.model import places
 from tradewind.providers import registry
 from tradewind.providers.cloud import Rentable
@@ -44,9 +45,19 @@ def set_up(store: Store) -> dict[str, tuple[Rentable, Any]]:
     return found
 
 
+def check_library(cloud: Rentable) -> None:
+    """Raises what to install. Worth asking before a store is opened, which may need it too."""
+    if cloud.library and find_spec(cloud.library.package) is None:
+        raise MissingExtra(
+            f"machines of {cloud.title} need {cloud.library.package}",
+            hint=f"pip install 'tradewind[{cloud.library.extra}]'",
+        )
+
+
 def needed(store: Store, name: str) -> tuple[Rentable, Any]:
     """Raises what to do where nothing is set up."""
     cloud = registry.rentable(name)
+    check_library(cloud)
     if not suits(cloud, store.url):
         url = f"{cloud.schemes[0]}://BUCKET"
         raise InvalidValue(

@@ -19,6 +19,7 @@ def asked(store: Store) -> Asked | None:
     """Since it was first used from here, by all commands and scripts of this user, until now; None
     where nobody knows what it costs."""
     from tradewind.api import clouds
+    from tradewind.catalog import ratecard
 
     folder, bucket = meter.own_folder(), meter.bucket_of(store.url)
     known = list(clouds.set_up(store).values()) if folder and bucket else []
@@ -26,4 +27,4 @@ def asked(store: Store) -> Asked | None:
     if not known or usage is None:
         return None
     cloud, record = known[0]  # where the bucket is
-    return Asked(usage=usage, micros=cost(usage, cloud.outside(record)))
+    return Asked(usage=usage, micros=cost(usage, cloud.outside(record, ratecard.card())))

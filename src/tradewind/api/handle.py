@@ -215,12 +215,14 @@ def run(
     `on_progress` is called with the run about every second. Interrupted by Ctrl-C, the run is left
     to a process in the background."""
     from tradewind.api import rented, submit, wishes
+    from tradewind.providers import registry
     from tradewind.units import parse_duration
 
     opened = _opened(store)
     speed = 1.0 if trace is None else trace_speed
-    named = on.split(",") if isinstance(on, str) else on
-    cloud = rented.On(opened, named, regions) if named else None
+    named = registry.chosen([on] if isinstance(on, str) else on or ())
+    rents = named and named != (registry.LOCAL,)
+    cloud = rented.On(opened, named, regions) if rents else None
     spec = submit.spec_of(
         submit.wanted(what, cloud),
         local=cloud is None if local is None else local,

@@ -10,6 +10,7 @@ from tradewind.errors import InvalidValue, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model import Workload
+    from tradewind.model.ratecard import RateCard
     from tradewind.model.run import Spec, Way
     from tradewind.providers.cloud import Rentable
     from tradewind.providers.usable import Reason, Usable
@@ -79,6 +80,7 @@ class On:
         from msgspec.structs import replace
 
         from tradewind.api import handed
+        from tradewind.catalog import ratecard
 
         handed.check(spec, self._at[0].secrets_hint())
         every = [way for each in spec.ways for at in self._at for way in at.zoned(each)]
@@ -88,13 +90,15 @@ class On:
                 f"none of the plan's machines is in {self._places()}",
                 hint="plan again with --on, which keeps to what is set up",
             )
+        card = ratecard.card()
         ways: list[Way] = []
         rejected: list[Reason] = []
         for at in self._at:
             found = at.usable([way for way in zoned if way.provider == at.cloud.name])
-            ways += [at.priced(spec, way) for way in found.ways]
+            ways += [at.priced(spec, way, card) for way in found.ways]
             rejected += found.rejected
-            self.warnings += [*found.warnings, *at.warnings(spec)]
+            regions = sorted({way.region for way in found.ways})
+            self.warnings += [*found.warnings, *at.warnings(spec, regions, card)]
         self.rejected = [f"{reason.way.words}: {reason.words}" for reason in rejected]
         if not ways:
             first = rejected[0]
@@ -131,11 +135,11 @@ class At:
     def usable(self, ways: Sequence[Way]) -> Usable:
         return self.cloud.usable(self._record, ways, self._store_url)
 
-    def priced(self, spec: Spec, way: Way) -> Way:
-        return self.cloud.priced(self._record, spec, way)
+    def priced(self, spec: Spec, way: Way, card: RateCard) -> Way:
+        return self.cloud.priced(self._record, spec, way, card)
 
-    def warnings(self, spec: Spec) -> list[str]:
-        return self.cloud.warnings(self._record, spec, self.regions)
+    def warnings(self, spec: Spec, regions: Sequence[str], card: RateCard) -> list[str]:
+        return self.cloud.warnings(self._record, spec, regions, card)
 
     def secrets_hint(self) -> str:
         return self.cloud.secrets_hint(self._record, self._store_url)

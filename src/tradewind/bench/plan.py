@@ -11,7 +11,7 @@ from typing import Any
 from tradewind import catalog, clock
 from tradewind.bench.startup import once, surroundings
 from tradewind.catalog import files
-from tradewind.model import Data, Limits, Train, Workload
+from tradewind.model import Data, Limits, Train, Workload, buckets
 from tradewind.plan.planner import plan
 from tradewind.units import parse_bytes, parse_duration, parse_money
 
@@ -44,6 +44,9 @@ def measure(repeats: int = 15) -> dict[str, Any]:
     }
 
 
+_DATA = "gs://acme-corpus/tokens-v1"
+
+
 def workload() -> Workload:
     """examples/pretrain-1.3b, which an installed package has no file of."""
     return Workload(
@@ -56,9 +59,9 @@ def workload() -> Workload:
             stack="fsdp-compile",
         ),
         data=Data(
-            uri="gs://acme-corpus/tokens-v1",
+            uri=_DATA,
             size_bytes=parse_bytes("52GB"),
-            provider="gcp",
+            provider=buckets.home(_DATA),
             region="us-central1",
         ),
         limits=Limits(
@@ -73,7 +76,7 @@ def workload() -> Workload:
 
 _OPTIONS = (
     "--model gpt3-1.3b --tokens 26B --seq 2048 --global-batch 1M-tokens --stack fsdp-compile "
-    "--data-uri gs://acme-corpus/tokens-v1 --data-size 52GB --data-region gcp/us-central1 "
+    f"--data-uri {_DATA} --data-size 52GB --data-region gcp/us-central1 "
     "--deadline 3d --confidence 90% --budget $2500 --market spot,on_demand --max-nodes 4"
 ).split()
 

@@ -58,7 +58,7 @@ COMMANDS = {
     "teardown": "Remove what setup has made at a cloud.",
     "cost": "What runs cost, what was predicted, and what on demand would have.",
     "schema": "Print the JSON Schema of workload files, or check one.",
-    "catalog": "Look after the price catalog: doctor, refresh, build.",
+    "catalog": "Look after the price catalog: doctor, rates, refresh, build.",
     "sim": "Put simulated runs through everything that can go wrong.",
     "bench": "Measure our claims on your machine.",
     "explain": "What an error, an exit code or a state of a run means, and what to do.",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class CloudGroup(Group):
     """Imports a cloud only to run its command, or to show its help."""
 
-    what = "cloud that can be rented from"
+    what = "cloud that can be set up"
 
     def __init__(
         self, *arguments: Any, make: Callable[[Rentable], click.Command], **more: Any
@@ -30,14 +30,45 @@ class CloudGroup(Group):
         self._make = make
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(registry.RENTED)
+        return list(registry.CLOUDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in registry.RENTED:
+        if cmd_name not in registry.CLOUDS:
             return None
         if cmd_name not in self.commands:
-            self.commands[cmd_name] = self._make(registry.rentable(cmd_name))
+            self.commands[cmd_name] = (
+                _nothing(str(self.name))
+                if cmd_name == registry.LOCAL
+                else self._make(registry.rentable(cmd_name))
+            )
         return self.commands[cmd_name]
+
+
+def _nothing(verb: str) -> click.Command:
+    """Of this computer: it is a cloud that needs neither."""
+    words = "Nothing to do: this computer needs no setup."
+
+    @click.command(
+        registry.LOCAL,
+        cls=Command,
+        short_help=words,
+        help=words,
+        examples=f"tradewind {verb} {registry.LOCAL}",
+    )
+    @click.option("--store", "store_url", metavar="URL", help="Any store will do.")
+    @click.option("--yes", is_flag=True, help="There is nothing to ask.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    def command(store_url: str | None, yes: bool, as_json: bool) -> None:
+        if as_json:
+            render.print_json({"store": store_url, "changes": 0, "things": []})
+            return
+        click.echo("nothing to do: this computer needs no setup")
+        render.note(
+            f"`tradewind run WORKLOAD --on {registry.LOCAL}` runs there;"
+            f" `tradewind doctor {registry.LOCAL}` checks it"
+        )
+
+    return command
 
 
 def command_of(

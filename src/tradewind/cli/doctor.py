@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.errors import TradewindError
-from tradewind.upkeep.about import ABOUT
+from tradewind.providers import registry
+from tradewind.upkeep.about import ABOUT, HERE
 
 if TYPE_CHECKING:
     from tradewind.model.finding import Finding
 
 _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "red"}
+
+
+class _What(click.Choice[str]):
+    """Says what was meant, where that can be guessed: the list is long."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        close = get_close_matches(str(value).lower(), self.choices, n=1)
+        said = super().get_invalid_choice_message(value, ctx)
+        return f"{said} Did you mean {close[0]}?" if close else said
 
 
 @click.command(
@@ -30,7 +41,7 @@ _COLOURS = {"ok": "green", "missing": "cyan", "warning": "yellow", "broken": "re
     tradewind doctor aws
     """,
 )
-@click.argument("about", nargs=-1, type=click.Choice(ABOUT), metavar="[WHAT]...")
+@click.argument("about", nargs=-1, type=_What((*ABOUT, registry.LOCAL)), metavar="[WHAT]...")
 @click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> None:
@@ -38,13 +49,15 @@ def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> Non
     whether anything was left behind.
 
     WHAT: computer, parts, gpus, prices, budgets, store, credentials, a cloud's name, clocks, runs,
-    orphans; without it, all of them. What is optional and not there is called missing, and is no
-    warning."""
+    orphans; without it, all of them. The cloud "local" is computer, parts and gpus. What is
+    optional and not there is called missing, and is no warning."""
     from msgspec import to_builtins
 
     from tradewind.api import fleet
     from tradewind.upkeep.doctor import examine
 
+    if registry.LOCAL in about:
+        about = tuple(dict.fromkeys((*HERE, *(name for name in about if name != registry.LOCAL))))
     with render.busy("looking"):
         found = examine(store_url, fleet.providers, only=about or ABOUT, sources=_sources)
     broken, warnings, missing = (

@@ -42,7 +42,8 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     "named",
     multiple=True,
     metavar="CLOUD",
-    help="Rent machines there. Repeatable, or with commas. Default: every cloud that is set up.",
+    help="Rent machines there; local is --local. Repeatable, or with commas. Default: every cloud"
+    " that is set up.",
 )
 @click.option(
     "--region", "regions", multiple=True, metavar="REGION", help="With --on: only in this one."
@@ -87,9 +88,9 @@ def command(
 
     The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
     run to a process in the background, and says how to come back."""
-    on_clouds = [name.strip() for text in named for name in text.split(",") if name.strip()]
-    if on_clouds == [registry.LOCAL]:
-        on_clouds, local = [], True
+    on_clouds = registry.chosen(named)
+    if on_clouds == (registry.LOCAL,):
+        on_clouds, local = (), True
     if local and on_clouds:
         raise click.UsageError("--local and --on exclude each other")
     if regions and local:
@@ -101,10 +102,12 @@ def command(
     if trace_speed is not None and not trace:
         raise click.UsageError("--trace-speed goes with --trace")
     from tradewind import store as stores
-    from tradewind.api import rented, submit
+    from tradewind.api import clouds, rented, submit
     from tradewind.cli import follow
 
     tagged = _tags(tags)
+    for name in on_clouds:
+        clouds.check_library(registry.rentable(name))
     opened = stores.open(store_url)
     on = None if local else rented.On(opened, on_clouds, regions)
     with render.busy("planning"):

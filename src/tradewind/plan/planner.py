@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
-from tradewind.catalog import capacity, hazards
+from tradewind.catalog import capacity, hazards, ratecard
 from tradewind.errors import InvalidValue
 from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
@@ -18,7 +18,7 @@ from tradewind.model import Workload
 from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.plan import choose, why
 from tradewind.plan.goods import MODES, Goods, commitment_of, goods, market_of
-from tradewind.plan.rates import Rates
+from tradewind.plan.rates import Rates, home
 from tradewind.plan.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
 from tradewind.units import Micros, format_hours, format_money
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tradewind.estimate.columns import Model
 
 SHOWN = 8
+_WORTH_A_WORD = 0.01
 _LAYOUT = tuple(field.name for field in fields(Layout))
 
 
@@ -44,7 +45,7 @@ class Planner:
     ) -> None:
         self.workload, self.catalog, self.now = workload, catalog, now
         self.constants = constants or fitted()
-        self.rates = Rates.of(catalog.rates)
+        self.rates = Rates(ratecard.card())
         self.model = _model(workload)
         deadline = workload.limits.deadline_at(now)
         self.deadline_s = (deadline - now).total_seconds() if deadline else inf
@@ -63,11 +64,12 @@ class Planner:
         front = choose.front(found.found)
         others = choose.for_a_closer_look(found.found, found.goods) if closer else []
         dates = _dates(self.catalog, found, [*few, *front, *others])
+        chosen = None if best is None else self.value(found, best)
         return Plans(
             workload=workload,
             made_at=self.now,
             deadline_hours=None if self.deadline_s == inf else deadline_h,
-            best=None if best is None else self.value(found, best),
+            best=chosen,
             plans=tuple(self.value(found, i) for i in few),
             front=tuple(self.value(found, i) for i in front),
             others=tuple(self.value(found, i) for i in others),
@@ -81,7 +83,7 @@ class Planner:
             candidates=len(found.found),
             layouts=found.speeds.considered,
             offers=len(found.goods.rows),
-            notes=tuple(self._notes(found)),
+            notes=(*self._notes(found), *self._assumed(chosen)),
             prices_from=dates[0] if dates else "",
             prices_until=dates[-1] if dates else "",
         )
@@ -300,6 +302,18 @@ class Planner:
         if found.outlasted:
             notes.append("a reservation that may end before the work does is not counted on")
         return notes
+
+    def _assumed(self, best: Plan | None) -> list[str]:
+        """Prices that nobody has told us, where they are more than a hundredth of the cost."""
+        if best is None:
+            return []
+        told = self.rates.assumed(home(self.workload.data), (best.provider, best.region))
+        return [
+            words
+            for part, several in told.items()
+            if best.costs.get(part, 0) > _WORTH_A_WORD * best.cost
+            for words in several
+        ]
 
 
 _LIFTED: tuple[tuple[str, str, dict[str, Any]], ...] = (

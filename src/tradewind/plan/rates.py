@@ -2,54 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradewind.model import Data, Rate
+from tradewind.model import Data
+from tradewind.model.ratecard import Found, RateCard
 
-_USUAL_STORAGE = 0.023  # $/GB-month, where a provider sells none: kept with one that does
-_USUAL_EGRESS = 0.09  # $/GB, of a provider that we know nothing of
+Place = tuple[str, str]
+"""Provider and region."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Dollars for a gigabyte."""
+    """Dollars for a gigabyte. What a provider does not sell is kept, or moved, at the card's price
+    for any provider."""
 
-    storage: dict[str, float]  # a month, by provider
-    internet: dict[str, float]
-    inter_region: dict[str, float]
+    card: RateCard
 
-    @classmethod
-    def of(cls, rates: Sequence[Rate]) -> Rates:
-        return cls(
-            _first(rates, "object_storage"),
-            _first(rates, "egress_internet"),
-            _first(rates, "egress_inter_region"),
-        )
+    def egress(self, start: Place, end: Place) -> float:
+        found = self.card.traffic(start, end)
+        return found.usd if found else 0.0
 
-    def egress(self, start: tuple[str, str], end: tuple[str, str]) -> float:
-        """From one (provider, region) to another."""
-        if start == end:
-            return 0.0
-        if start[0] == end[0]:
-            return self.inter_region.get(start[0], self.internet.get(start[0], 0.0))
-        return self.internet.get(start[0], _USUAL_EGRESS)
-
-    def month(self, provider: str) -> float:
+    def month(self, place: Place) -> float:
         """For keeping a gigabyte."""
-        return self.storage.get(provider, _USUAL_STORAGE)
+        return self._kept(place).usd
+
+    def assumed(self, start: Place | None, place: Place) -> dict[str, list[str]]:
+        """By part of a plan's cost, the prices that nobody has told us, in words: for data at
+        `start` and machines in `place`."""
+        moved: list[Found | None] = []
+        if start:
+            moved = [self.card.traffic(start, place), self.card.traffic(place, start)]
+        parts: dict[str, list[Found | None]] = {"egress": moved, "storage": [self._kept(place)]}
+        return {
+            part: list(dict.fromkeys(each.assumed for each in found if each and each.assumed))
+            for part, found in parts.items()
+        }
+
+    def _kept(self, place: Place) -> Found:
+        return self.card.find("object_storage", *place)
 
 
-def _first(rates: Sequence[Rate], category: str) -> dict[str, float]:
-    """By provider, the first of its rates: that of the usual class and the first terabytes."""
-    found: dict[str, float] = {}
-    for rate in rates:
-        if rate.category == category and rate.value is not None and rate.unit.startswith("USD/G"):
-            found.setdefault(rate.provider, rate.value)
-    return found
-
-
-def home(data: Data | None) -> tuple[str, str] | None:
+def home(data: Data | None) -> Place | None:
     """Where the data lies, as far as it is told."""
     if data is None or not data.provider:
         return None

@@ -293,5 +293,5 @@ def _moving(workload: Workload, goods: Goods, rates: Rates) -> _Moving:
         egress=size / 1e9 * np.array(there),
         back=np.array(back),
         copy_gb=np.where(near, 0.0, size / 1e9),
-        month=np.array([rates.month(provider) for provider, _ in goods.places]),
+        month=np.array([rates.month(place) for place in goods.places]),
     )

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from tradewind.model.finding import Finding
+from tradewind.model.ratecard import RateCard
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.model.secrets import Reference
 from tradewind.model.usage import Rates
@@ -35,6 +36,15 @@ class Footprint(Protocol):
         """Regions where machines may be, and the zones of each."""
 
     def encoded(self) -> bytes: ...
+
+
+class Library(Struct, frozen=True, kw_only=True):
+    """The vendor's own, which is an extra of ours: nobody installs those of all clouds."""
+
+    extra: str
+    package: str
+    least: str
+    needed_for: str
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -96,6 +106,8 @@ class Rentable(Cloud, Protocol):
     settings: tuple[Setting, ...]
     pythons: tuple[str, ...]
     """Of its usual images."""
+    library: Library | None
+    """None: the cloud is asked without one."""
 
     @property
     def prints(self) -> Mapping[str, str]:
@@ -121,12 +133,16 @@ class Rentable(Cloud, Protocol):
     def usable(self, footprint: Any, ways: Sequence[Way], store_url: str) -> Usable:
         """Raises where these credentials can launch nothing at all."""
 
-    def priced(self, footprint: Any, spec: Spec, way: Way) -> Way:
-        """With what is charged for beside the machine: disk, address, traffic."""
+    def priced(self, footprint: Any, spec: Spec, way: Way, card: RateCard) -> Way:
+        """With what is charged for beside the machine: disk, address, traffic (charges.py).
+        Raises NotFound where the card has no price for one of them."""
 
-    def warnings(self, footprint: Any, spec: Spec, regions: Sequence[str]) -> list[str]: ...
+    def warnings(
+        self, footprint: Any, spec: Spec, regions: Sequence[str], card: RateCard
+    ) -> list[str]:
+        """What is to be known before machines are bought there, prices that are assumed too."""
 
-    def outside(self, footprint: Any) -> Rates:
+    def outside(self, footprint: Any, card: RateCard) -> Rates:
         """What the store costs a computer that is none of its machines."""
 
     def secrets_hint(self, footprint: Any, store_url: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -21,7 +22,28 @@ CLOUDS = {
 RENTED = tuple(name for name in CLOUDS if name != LOCAL)
 
 
-def cloud(name: str) -> Cloud:
+def chosen(texts: Sequence[str]) -> tuple[str, ...]:
+    """Names as users write them, with commas, in capitals or twice: each once, and known. None
+    where nothing was asked for."""
+    names = tuple(
+        dict.fromkeys(
+            name.strip().lower() for text in texts for name in text.split(",") if name.strip()
+        )
+    )
+    if texts and not names:
+        raise InvalidValue("--on names no cloud", hint=f"--on {' or '.join(CLOUDS)}")
+    for name in names:
+        _check(name)
+    if LOCAL in names and len(names) > 1:
+        others = ",".join(name for name in names if name != LOCAL)
+        raise InvalidValue(
+            "a run is either on this computer or on rented machines, not on both",
+            hint=f"--on {LOCAL}, or --on {others}",
+        )
+    return names
+
+
+def _check(name: str) -> None:
     if name not in CLOUDS:
         close = get_close_matches(name, CLOUDS, n=1)
         raise InvalidValue(
@@ -30,6 +52,10 @@ def cloud(name: str) -> Cloud:
             + f"--on {' or '.join(RENTED)}, or --local: on this computer, priced as its machines"
             " are",
         )
+
+
+def cloud(name: str) -> Cloud:
+    _check(name)
     found: Cloud = import_module(f"{__package__}.{CLOUDS[name]}.cloud").CLOUD
     return found
 

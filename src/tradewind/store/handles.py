@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind import awskeys, endpoints
 from tradewind.errors import MissingExtra, NoAccess
+from tradewind.model import buckets
 from tradewind.store import regions
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     Handle = S3Store | GCSStore | AzureStore
 
-SCHEMES = {"s3": "an S3", "gs": "a Google Cloud Storage", "az": "an Azure Blob"}
 _TOOK = re.compile(r" in [\d.]+[mµn]?s\b(, after \d+ retries)?(, \w+: \w+)*")
 _ANSWER = re.compile(
     r"status code: (\d{3}[\w ]*):.*?<Code>([^<]+)</Code>(?:.*?<Message>([^<]*)</Message>)?"
@@ -43,7 +43,7 @@ def handle(
         from obstore.exceptions import BaseError
     except ImportError:
         raise MissingExtra(
-            f"{SCHEMES[scheme]} store needs the cloud extra",
+            f"{buckets.STORES[scheme].words} store needs the cloud extra",
             hint="pip install 'tradewind[cloud]'",
         ) from None
     more: dict[str, Any] = {

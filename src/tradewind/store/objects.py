@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind import clock
 from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed, TooLarge
+from tradewind.model import buckets
 from tradewind.store import meter, regions
 from tradewind.store.base import MOST_READ, check_key, check_prefix, check_size, no_such
-from tradewind.store.handles import SCHEMES, first_words, handle, is_stranger, who_hint
+from tradewind.store.handles import first_words, handle, is_stranger, who_hint
 from tradewind.store.local import written_whole
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class ObjectStore:
         scheme, _, rest = url.partition("://")
         bucket, _, prefix = rest.partition("/")
         prefix = prefix.strip("/")
-        if scheme not in SCHEMES or not bucket or any(c in url for c in "?#@"):
+        if scheme not in buckets.STORES or not bucket or any(c in url for c in "?#@"):
             raise InvalidValue(
                 f"{url!r} is not a bucket", hint="for example s3://my-bucket/tradewind"
             )

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tradewind.model import buckets
+
 _NAMES = frozenset(
     (
         # who and where
@@ -39,18 +41,13 @@ _PREFIXES = (
     "JAX_", "XLA_",
     "TORCH_", "TORCHINDUCTOR_", "PYTORCH_", "TRITON_", "OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_",
 )  # fmt: skip
-_CREDENTIALS = {
-    "s3": ("AWS_",),
-    "gs": ("GOOGLE_", "CLOUDSDK_", "STORAGE_EMULATOR_HOST"),
-    "az": ("AZURE_",),
-}
-"""By the scheme of an address, what a job needs to read and write there."""
 
 
 def inherited(machine: Mapping[str, str], addresses: Iterable[str]) -> dict[str, str]:
     """`addresses` are what the job must reach: its store, for checkpoints, and its data."""
     schemes = {address.partition("://")[0] for address in addresses}
-    wanted = _PREFIXES + tuple(p for scheme in schemes for p in _CREDENTIALS.get(scheme, ()))
+    there = [buckets.STORES[scheme] for scheme in schemes if scheme in buckets.STORES]
+    wanted = _PREFIXES + tuple(prefix for each in there for prefix in each.prefixes)
     return {
         name: value
         for name, value in machine.items()

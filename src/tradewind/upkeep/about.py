@@ -10,3 +10,5 @@ ABOUT = (
     *registry.RENTED,
     *("clocks", "runs", "orphans"),
 )
+HERE = ("computer", "parts", "gpus")
+"""What `doctor local` looks at: all that machines on this computer stand on."""

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from tradewind import clock, endpoints
 from tradewind.errors import NoAccess, TradewindError
+from tradewind.model import buckets
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.model.run import Listing
 from tradewind.ownfiles import home, replace
@@ -96,14 +97,9 @@ def credential_checks(
     """Who we are to a bucket, and whether it believes us: `troubles` are the errors that the
     store's own checks met."""
     scheme = url.partition("://")[0]
-    names = {
-        "s3": ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"),
-        "gs": ("STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS"),
-        "az": ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID"),
-    }.get(scheme)
-    if names is None:
+    if scheme not in buckets.STORES:
         return
-    given = [name for name in names if env.get(name)]
+    given = [name for name in buckets.STORES[scheme].credentials if env.get(name)]
     told = f"of {', '.join(given)}" if given else "that the cloud's own tools have kept"
     measured = {"store": scheme, "variables": given}
     if NoAccess.__name__ in troubles:

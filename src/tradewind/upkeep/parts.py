@@ -16,7 +16,9 @@ from pathlib import Path
 from shutil import which
 from typing import NamedTuple
 
+from tradewind.model import buckets
 from tradewind.model.finding import BROKEN, MISSING, OK, WARNING, Finding
+from tradewind.providers import registry
 
 
 class Part(NamedTuple):
@@ -27,7 +29,7 @@ class Part(NamedTuple):
     needed_for: str
 
 
-PARTS = (
+_PARTS = (
     Part(
         "torch",
         ("torch",),
@@ -35,7 +37,6 @@ PARTS = (
         "tradewind.torch, `tradewind profile`, `tradewind demo`, benches of training",
     ),
     Part("cloud", ("obstore",), "0.12", "stores in buckets (s3://, gs://, az://)"),
-    Part("aws", ("boto3",), "1.34", "AWS_PROFILE and single sign-on, and spot prices of AWS"),
     Part("plot", ("matplotlib",), "3.8", "pictures (--plot)"),
     Part("calibrate", ("scipy",), "1.11", "`tradewind calibrate`"),
     Part("huggingface", ("transformers",), "5", "Hugging Face's Trainer (tw.hf)"),
@@ -48,7 +49,7 @@ PARTS = (
     Part("accelerate", ("accelerate",), "1.10", "Hugging Face's Accelerate (tw.accelerate)"),
     Part("deepspeed", ("deepspeed",), "0.19", 'tw.prepare(…, engine="deepspeed")'),
 )
-"""The extras of pyproject.toml."""
+"""The extras of pyproject.toml, besides those of clouds."""
 
 BASE = {
     "numpy": "numpy",
@@ -65,6 +66,13 @@ BASE = {
 Version = Callable[[str], str | None]
 
 
+def parts() -> tuple[Part, ...]:
+    """Of all extras; those of clouds beside that of buckets."""
+    found = [registry.rentable(name).library for name in registry.RENTED]
+    clouds = [Part(one.extra, (one.package,), one.least, one.needed_for) for one in found if one]
+    return (*_PARTS[:2], *clouds, *_PARTS[2:])
+
+
 def installed(package: str) -> str | None:
     try:
         return metadata.version(package)
@@ -76,7 +84,7 @@ def part_checks(version: Version = installed) -> Iterator[Finding]:
     """What is as it should be in one line, the rest in one each."""
     versions = {"Python": platform.python_version()}
     others = []
-    for part in PARTS:
+    for part in parts():
         name = next((package for package in part.packages if version(package)), None)
         told = version(name) if name else None
         if name and told and numbers(told) >= numbers(part.least):
@@ -172,25 +180,14 @@ def price_checks(sources: Mapping[str, Sequence[str]], env: Mapping[str, str]) -
         )
 
 
-_CLOUDS = {
-    "s3": (("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"), ".aws"),
-    "gs": (
-        ("GOOGLE_APPLICATION_CREDENTIALS",),
-        ".config/gcloud/application_default_credentials.json",
-    ),
-    "az": (("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"), ".azure"),
-}
-"""Who we would be to a bucket: by these variables, or by what the cloud's own tools have kept."""
-
-
 def bucket_checks(store_url: str, env: Mapping[str, str], user: Path) -> Iterator[Finding]:
     """Where runs are kept in a folder; for a bucket, its own checks know better."""
     if not store_url.startswith("file:"):
         return
     found = [
         scheme
-        for scheme, (names, kept) in _CLOUDS.items()
-        if any(env.get(name) for name in names) or (user / kept).exists()
+        for scheme, bucket in buckets.STORES.items()
+        if any(env.get(name) for name in bucket.account) or (user / bucket.kept).exists()
     ]
     if found:
         what = f"for buckets of {', '.join(found)} there are some, which were not tried"

@@ -13,6 +13,7 @@ from typing import Any
 
 from tradewind import yamltree
 from tradewind.errors import BadFile, BadWorkload, InvalidValue, TradewindError
+from tradewind.model import buckets
 from tradewind.model.workload import Limits, Workload
 from tradewind.workload import fields, shapes, synonyms
 from tradewind.workload.fields import SECTIONS, Field, Section
@@ -31,7 +32,6 @@ _SAME: dict[str, tuple[tuple[frozenset[str], ...], ...]] = {
     ),
     "work": (tuple(map(frozenset, (("hours",), ("step", "steps")))),),
 }
-_SCHEMES = {"s3": "aws", "gs": "gcp", "az": "azure", "abfs": "azure", "abfss": "azure"}
 
 
 def read(
@@ -276,7 +276,7 @@ class _Reader:
         if "region" not in values:
             return
         if "provider" not in values:
-            provider = _SCHEMES.get(str(values.get("uri", "")).partition("://")[0])
+            provider = buckets.home(str(values.get("uri", "")))
             if provider is None:
                 return
             values["provider"] = provider

@@ -5,10 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.providers.aws.machines import way
+from tradewind.catalog import ratecard
 from tradewind.model.bill import bill, charged
 from tradewind.model.run import Machine
+from tradewind.providers import charges
 from tradewind.providers.aws.limits.prices import SpotPrice
-from tradewind.providers.aws.machines import disks
 from tradewind.providers.aws.machines.paid import held
 from tradewind.units import Micros
 
@@ -46,10 +47,9 @@ def test_the_least_that_is_billed_is_at_the_last_price() -> None:
 
 
 def test_a_disk_is_paid_beside_the_machine() -> None:
-    disk = disks.price_hour("us-east-1", 150)
+    disk = charges.disk_hour(ratecard.card(), ("aws", "us-east-1"), 150)
     assert disk == 16_667
     with_disk = way(price=1_000_000 + disk, disk_price=disk)
     assert charged(with_disk, MACHINE, 7200) == 2_000_000 + bill(disk, 7200, with_disk.facts)
     free = replace(MACHINE, prices=((10_000, 0),))
     assert charged(with_disk, free, 3600) == disk  # which was not taken back
-    assert disks.price_hour("mars-1", 100) >= disks.price_hour("us-east-1", 100)

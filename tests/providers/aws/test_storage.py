@@ -7,9 +7,17 @@ from msgspec.structs import replace
 
 from tests.providers.aws.machines import way
 from tests.runs.builders import a_machine
+from tradewind.catalog import ratecard
 from tradewind.model.bill import charged
-from tradewind.model.usage import GB, Usage, cost
-from tradewind.providers.aws.machines.storage import ADDRESS_HOUR, rates
+from tradewind.model.usage import GB, Rates, Usage, cost
+from tradewind.providers import charges
+
+CARD = ratecard.card()
+ADDRESS_HOUR = 5_000
+
+
+def rates(machines: str, bucket: str) -> Rates:
+    return charges.store(CARD, ("aws", machines), ("aws", bucket), kept_s=86_400)
 
 
 def test_in_one_region_only_requests_and_storage_cost() -> None:
@@ -43,6 +51,32 @@ def test_the_bucket_s_region_has_the_prices_and_the_dearest_is_assumed() -> None
     assert rates("us-east-1", "eu-central-1").writes == 5_400_000
     assert rates("us-east-1", "mx-central-1").writes == 5_400_000
     assert rates("us-east-1", "mx-central-1").gb_month == 24_500
+
+
+def test_what_leaves_the_cloud_has_a_price_of_its_own() -> None:
+    for region, gb_out in (("us-west-2", 90_000), ("eu-south-2", 90_000), ("sa-east-1", 154_000)):
+        assert charges.outside(CARD, ("aws", region), 0).gb_out == gb_out
+
+
+@pytest.mark.parametrize(
+    ("region", "an_hour"),
+    [("us-east-1", 11_111), ("eu-central-1", 13_222), ("mx-central-1", 21_111)],
+)
+def test_a_disk_costs_as_its_region_has_it_or_as_the_dearest(region: str, an_hour: int) -> None:
+    assert charges.disk_hour(CARD, ("aws", region), 100) == an_hour
+
+
+def test_an_address_costs_the_same_everywhere() -> None:
+    for region in ("us-east-1", "ap-southeast-2", "mx-central-1"):
+        assert charges.address_hour(CARD, ("aws", region)) == ADDRESS_HOUR
+
+
+def test_what_is_assumed_is_said() -> None:
+    assert charges.assumptions(CARD, [("aws", "us-east-2")], ("aws", "us-east-1")) == []
+    said = charges.assumptions(CARD, [("aws", "ap-southeast-2")], ("aws", "us-west-2"))
+    assert len(said) == 4
+    assert any("a bucket at aws in us-west-2" in words for words in said)
+    assert any("another region at aws in ap-southeast-2" in words for words in said)
 
 
 def test_an_address_is_charged_by_the_second_beside_the_machine() -> None:

@@ -13,9 +13,10 @@ from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers.aws import footprint as footprints
 from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import Footprint
-from tradewind.providers.cloud import Rentable, Setting
+from tradewind.providers.cloud import Library, Rentable, Setting
 
 if TYPE_CHECKING:
+    from tradewind.model.ratecard import RateCard
     from tradewind.model.usage import Rates
     from tradewind.providers.aws.links import Links
     from tradewind.providers.aws.provider import AwsProvider
@@ -33,6 +34,8 @@ _NAMES = (
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
 _SPARE, _SYSTEM_GB = 1.5, 150
 """An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
+_OLDER_S = 86_400
+"""For so long `setup aws` keeps what is large and was removed or replaced (setup/things.py)."""
 
 
 class Aws:
@@ -54,6 +57,13 @@ class Aws:
     )
     pythons: tuple[str, ...] = ("3.12", "3.13")
     """Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
+
+    library: Library | None = Library(
+        extra="aws",
+        package="boto3",
+        least="1.34",
+        needed_for="AWS_PROFILE and single sign-on, and spot prices of AWS",
+    )
 
     @property
     def prints(self) -> Mapping[str, str]:
@@ -162,14 +172,16 @@ class Aws:
             )
         return usable(account, footprint, ways, store_url=store_url)
 
-    def priced(self, footprint: Footprint, spec: Spec, way: Way) -> Way:
+    def priced(self, footprint: Footprint, spec: Spec, way: Way, card: RateCard) -> Way:
         from msgspec.structs import replace
 
-        from tradewind.providers.aws.machines import disks, storage
+        from tradewind.providers import charges
 
+        place, bucket = (self.name, way.region), (self.name, footprint.bucket_region)
         disk_gb = _disk_gb(spec, way.nodes)
-        disk = disks.price_hour(way.region, disk_gb)
-        address = storage.ADDRESS_HOUR if footprint.regions[way.region].public else 0
+        disk = charges.disk_hour(card, place, disk_gb)
+        public = footprint.regions[way.region].public
+        address = charges.address_hour(card, place) if public else 0
         # What lies in the run's own bucket is counted as it is moved, and not reckoned before.
         counted = spec.data.startswith(f"s3://{footprint.bucket}/")
         return replace(
@@ -178,24 +190,32 @@ class Aws:
             disk_price=disk,
             address_price=address,
             price=way.price + disk + address,
-            rates=storage.rates(way.region, footprint.bucket_region),
+            rates=charges.store(card, place, bucket, _OLDER_S),
             start_cost=0 if counted else way.start_cost,
         )
 
-    def warnings(self, footprint: Footprint, spec: Spec, regions: Sequence[str]) -> list[str]:
-        """Secrets that machines without a way to the internet cannot look up."""
+    def warnings(
+        self, footprint: Footprint, spec: Spec, regions: Sequence[str], card: RateCard
+    ) -> list[str]:
+        """Prices that are assumed, and secrets that machines without a way to the internet cannot
+        look up."""
+        from tradewind.providers import charges
+
+        places = [(self.name, region) for region in regions]
+        found = charges.assumptions(card, places, (self.name, footprint.bucket_region))
         private = [name for name in regions if not footprint.regions[name].public]
         if not private or not spec.job.get("secrets"):
-            return []
+            return found
         return [
+            *found,
             f"machines in {', '.join(private)} reach S3 alone: their secrets can be read only where"
-            " you have made endpoints for Systems Manager or Secrets Manager in that network"
+            " you have made endpoints for Systems Manager or Secrets Manager in that network",
         ]
 
-    def outside(self, footprint: Footprint) -> Rates:
-        from tradewind.providers.aws.machines.storage import outside
+    def outside(self, footprint: Footprint, card: RateCard) -> Rates:
+        from tradewind.providers import charges
 
-        return outside(footprint.bucket_region)
+        return charges.outside(card, (self.name, footprint.bucket_region), _OLDER_S)
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         name = f"/{footprints.secrets_path(store_url)}NAME"

@@ -4,5 +4,5 @@ order.py         a purchase, as EC2 is asked for it; reservations.py: of what th
 groups.py        placement groups: machines that stand close together
 userdata.py      what a machine is told at its launch: first.sh, and first.py in it
 listing.py       EC2's instances as our machines
-paid.py          what spot machines were charged at; disks.py: what their disks cost
+paid.py          what spot machines were charged at
 """

@@ -1,0 +1,62 @@
+"""What a cloud charges for beside the machine, by the rate card: its disk, its address, and what it
+asks of the store. Micro-dollars. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tradewind.model.ratecard import Found, RateCard
+from tradewind.model.usage import Rates
+
+_MONTH_H = 30 * 24
+Place = tuple[str, str]
+"""Provider and region."""
+
+
+def disk_hour(card: RateCard, place: Place, gb: int) -> int:
+    return round(gb * card.find("block_storage", *place).usd * 1_000_000 / _MONTH_H)
+
+
+def address_hour(card: RateCard, place: Place) -> int:
+    return card.find("public_address", *place).micros
+
+
+def store(card: RateCard, machines: Place, bucket: Place, kept_s: int) -> Rates:
+    """For machines in one place, of a bucket in another. `kept_s`: for so long the bucket keeps
+    what was removed or replaced."""
+    return Rates(
+        writes=card.find("requests_write", *bucket).micros,
+        reads=card.find("requests_read", *bucket).micros,
+        gb_in=_traffic(card, machines, bucket),
+        gb_out=_traffic(card, bucket, machines),
+        gb_month=card.find("object_storage", *bucket).micros,
+        kept_s=kept_s,
+    )
+
+
+def outside(card: RateCard, bucket: Place, kept_s: int) -> Rates:
+    """For a computer that is at no cloud."""
+    return Rates(
+        writes=card.find("requests_write", *bucket).micros,
+        reads=card.find("requests_read", *bucket).micros,
+        gb_out=card.find("egress_internet", *bucket).micros,
+        gb_month=card.find("object_storage", *bucket).micros,
+        kept_s=kept_s,
+    )
+
+
+def assumptions(card: RateCard, machines: Iterable[Place], bucket: Place) -> list[str]:
+    """In words, each price of those that nobody has told us for that region."""
+    used: list[Found | None] = [
+        card.find(category, *bucket)
+        for category in ("object_storage", "requests_write", "requests_read")
+    ]
+    for place in machines:
+        used.append(card.find("block_storage", *place))
+        used += [card.traffic(place, bucket), card.traffic(bucket, place)]
+    return list(dict.fromkeys(found.assumed for found in used if found and found.assumed))
+
+
+def _traffic(card: RateCard, start: Place, end: Place) -> int:
+    found = card.traffic(start, end)
+    return found.micros if found else 0
