@@ -39,7 +39,7 @@ def test_fish(bin_folder: Path, name: str) -> None:
         script = f"source (tradewind completion fish | psub); complete -C '{name} {line}'"
         return [each.split("\t")[0] for each in by("fish", script, bin_folder)]
 
-    assert set(offered("s")) == {"show", "ssh", "stop", "sweep", "schema", "sim"}
+    assert set(offered("s")) == {"show", "ssh", "stop", "sweep", "setup", "schema", "sim"}
     assert set(offered("show ")) == {*live, *over}
     assert offered("stop co") == live
     assert set(offered("offers --ma")) == {"--market", "--max-price"}
@@ -66,7 +66,7 @@ def test_zsh(bin_folder: Path, name: str) -> None:
         """
         return [each.split(":")[0] for each in by("zsh", script, bin_folder)]
 
-    assert offered("s") == ["show", "ssh", "stop", "sweep", "schema", "sim"]
+    assert offered("s") == ["show", "ssh", "stop", "sweep", "setup", "schema", "sim"]
     assert offered("show ") == live + over
     assert offered("offers --ma") == ["--market", "--max-price"]
     assert offered("plan wo") == ["<-f>"]
