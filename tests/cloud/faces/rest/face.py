@@ -86,7 +86,7 @@ class Rest(Face):
 
     def refused(self, call: Call, refusal: Refusal) -> Answer:
         error = self.table.errors[refusal.sort]
-        facts = {"code": error.code, "message": refusal.words or error.message}
+        facts: Facts = {"code": error.code, "message": refusal.words or error.message}
         facts |= {"more": error.more, "status": error.status}
         return _told(error.status, filled(self.table.error_shape, facts))
 
@@ -308,14 +308,15 @@ def _body(body: bytes) -> Facts:
 def _taken(takes: Mapping[str, Field], body: Facts, query: Mapping[str, str]) -> Facts:
     asked: Facts = {}
     for name, field_ in takes.items():
-        value = found(field_.at, body)
+        value: Any = found(field_.at, body)
         value = query.get(field_.at) if value is None else value
         value = field_.default if value is None else value
         if value is None and field_.needed:
             raise Refusal("invalid", f"{field_.at} is missing")
         if value is not None and type(value) is not field_.sort:
             raise Refusal("invalid", f"{field_.at} is not of the right type")
-        if field_.most is not None and value is not None and len(value) > field_.most:
+        most = field_.most
+        if most is not None and isinstance(value, str | list) and len(value) > most:
             raise Refusal("invalid", f"{field_.at} is too long")
         asked[name] = value
     return asked
