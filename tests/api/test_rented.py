@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from tests.ec2.control import Control
-from tests.ec2.server import running
+from tests.cloud.faces.ec2.control import Control, running
 from tests.providers.aws.machines import footprint
 from tests.store import servers
 from tradewind import errors

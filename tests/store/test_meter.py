@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ec2.s3 import Books, booked
+from tests.cloud.s3 import Books, booked
 from tests.store import servers
 from tests.store.flaky import flaky
 from tradewind import clock

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from msgspec import json
 
-from tests.ec2.s3 import Asked, Books, booked
+from tests.cloud.s3 import Asked, Books, booked
 from tests.eventually import eventually
 from tests.runs.builders import AT, WAY
 from tests.store import servers

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.ec2.control import Control
-from tests.ec2.server import running
+from tests.cloud.faces.ec2.control import Control, running
 from tests.eventually import eventually
 from tests.local_http import LocalHttp
 from tests.store import servers
@@ -215,7 +214,8 @@ print("done")
 
 def test_nothing_is_left_of_an_equipment_that_was_killed(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    command = [sys.executable, "-m", "tests.ec2", "--state", str(tmp_path / "a")]
+    face = "tests.cloud.faces.ec2.face"
+    command = [sys.executable, "-m", "tests.cloud", face, "--state", str(tmp_path / "a")]
     env = {**os.environ, "PYTHONPATH": f"{root}/src:{root}"}
     process = subprocess.Popen([*command, "--bodies", "netns"], env=env, cwd=root)
     address = tmp_path / "a/url"
@@ -230,7 +230,7 @@ def test_nothing_is_left_of_an_equipment_that_was_killed(tmp_path: Path) -> None
         process.send_signal(signal.SIGKILL)
         process.wait()
     eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid, _ in pids))
-    bridge = f"twec2-{int(cloud.host.split('.')[2]) // 4}"
+    bridge = f"twcloud-{int(cloud.host.split('.')[2]) // 4}"
     assert Path(f"/sys/class/net/{bridge}").exists()
     with running(tmp_path / "b", bodies="netns"):
         pass

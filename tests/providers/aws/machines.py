@@ -1,4 +1,4 @@
-"""A provider of AWS on the equipment (tests/ec2), as several processes open it."""
+"""A provider of AWS on the equipment (tests/cloud), as several processes open it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.ec2.control import Control
+from tests.cloud.faces.ec2.control import Control
 from tests.runs.builders import WAY
 from tradewind import clock
 from tradewind.model.run import Request, Way

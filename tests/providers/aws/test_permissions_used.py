@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.ec2.control import Control
-from tests.ec2.server import running
+from tests.cloud.faces.ec2.control import Control, running
 from tests.providers.aws import account_server as server
 from tests.providers.aws import iam, machines
 from tests.providers.aws.asked import noted

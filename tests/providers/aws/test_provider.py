@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.ec2.control import Control
-from tests.ec2.server import running
+from tests.cloud.faces.ec2.control import Control, running
 from tests.eventually import eventually
 from tests.providers.aws.account_server import Cut, Watched
 from tests.providers.aws.machines import (
