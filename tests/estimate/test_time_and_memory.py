@@ -123,6 +123,39 @@ def test_a_known_point_is_plausible() -> None:
     assert 9_000 < tokens_per_s(chosen) < 12_500
 
 
+def attention(**chosen: Any) -> float:
+    return float(step_time(of({"accumulation": 1, "sequence": 65_536} | chosen), K).attention[0])
+
+
+@pytest.mark.parametrize(
+    ("chosen", "better"),
+    [
+        ({"stack": "fsdp-eager"}, True),
+        ({"stack": "fsdp-compile", "generation": "blackwell"}, True),
+        ({"stack": "fsdp-eager", "generation": "ampere"}, False),  # its kernels fit it already
+        ({"stack": "nanotron"}, False),  # brings its own
+        ({"stack": "megatron"}, False),  # had them before
+    ],
+)
+def test_pytorch_2_11_brought_hopper_attention_kernels_of_its_own(
+    chosen: dict[str, Any], better: bool
+) -> None:
+    before, since = (attention(**chosen, year=year) for year in (2026.1, 2026.2))
+    assert (since < 0.7 * before) == better
+    # What has no date is what one installs now.
+    assert attention(**chosen) == pytest.approx(since, rel=0.05)
+
+
+def test_attention_needs_longer_sequences_to_fill_a_faster_chip() -> None:
+    def gain(peak: float) -> float:
+        chip = {"peak": peak, "peak16": peak}
+        short = attention(sequence=1024, micro_batch=64, **chip)
+        return attention(sequence=65_536, micro_batch=1, **chip) / short
+
+    assert gain(989e12) < 0.9 * gain(312e12)  # of the 64 times that a sequence of 64 times costs
+    assert gain(312e12) < 64
+
+
 def test_memory_items_add_up() -> None:
     use = memory_use(of({"dp": 8, "zero": 1}), K)
     names = [n for n in use.__slots__ if n != "peak"]

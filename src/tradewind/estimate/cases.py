@@ -136,6 +136,7 @@ class Cases:
 
 
 _WORDS = ("generation", "chip", "stack")
+CURRENT = 2026.5  # software of no date is what one installs now: PyTorch 2.11 or later
 # None: must be said.
 _USUAL: dict[str, Any] = {
     "layers": None, "d_model": None, "n_heads": None, "n_kv_heads": None, "head_dim": None,
@@ -150,5 +151,6 @@ _USUAL: dict[str, Any] = {
     "work_passing": 0, "work_launch": 0,
     "peak": None, "peak16": None, "bandwidth": None, "power": 1, "link": None, "network": None,
     "domain": 8,
-    "memory_gb": None, "year": 2026, "fp8": 0, "generation": None, "chip": "", "stack": "megatron",
+    "memory_gb": None, "year": CURRENT, "fp8": 0, "generation": None, "chip": "",
+    "stack": "megatron",
 }  # fmt: skip

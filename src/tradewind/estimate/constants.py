@@ -36,7 +36,7 @@ PRIORS: dict[str, Prior] = {
     "narrow_width": Prior(250, 0.6, "", "width at which an A100's matrix rate halves"),
     "narrow_inner": Prior(100, 0.6, "", "the same for the inner width of a shard"),
     "few_tokens": Prior(120, 0.6, "tokens", "the same for the tokens in a micro-batch"),
-    "short_attention": Prior(1500, 1.0, "tokens", "sequence at which fused attention halves"),
+    "short_attention": Prior(500, 1.0, "tokens", "sequence at which an A100's attention halves"),
     "older_attention": Prior(0.7, 0.4, "", "PyTorch's fused attention on Hopper and later"),
     "progress": Prior(0.03, 0.5, "/year", "how fast software gets faster"),
     "power": Prior(0.7, 0.4, "power", "matrix rate by the watts of a chip for its peak"),

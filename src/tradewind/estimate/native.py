@@ -2,8 +2,9 @@
 
 Bytes are counted: `tradewind.torch.profiling.step` runs a step on fake tensors and adds up what is
 alive, and on an H200 that is what `max_memory_allocated` says, to a thousandth. Where layers are
-compiled, what they keep is what PyTorch's partitioner saves, and that their gradients are there
-twice while the step goes back was measured (torch 2.11).
+compiled, what they keep is what PyTorch's partitioner saves. That under autocast their gradients
+are there twice while the step goes back, and in pure bf16 once, was measured (torch 2.11); of
+training in 32 bits throughout, which was not, twice is taken.
 
 `cast` is autocast over 32-bit weights: residuals and norms are in 32 bits, and each matrix has a
 copy in 16 that lives until it has gone back. Otherwise everything is in 16 (or 32) bits alike.
@@ -119,7 +120,8 @@ def fullest(
         activations=others * kept + once + passing,
         logits=nothing,
     )
-    twice = np.where(compiled & ~sharded, gradient * stack, 0)
+    wide_gradients = cast | (c.value_bytes > COPY)
+    twice = np.where(compiled & wide_gradients & ~sharded, gradient * stack, 0)
     here = np.where(compiled, c.layers, others) * layer
     in_first = Fullest(
         gradients=np.maximum(early, gradient * (embedding + here)) + matrix + twice,

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 _BANDWIDTH_USED = 0.8  # of the memory's peak, by kernels that only move bytes
 _BYTES = 2  # of a value in 16 bits
+_A100 = 312e12  # its peak, FLOP/s
 _ASYNCHRONOUS = ("hopper", "blackwell")  # whose matrix units need kernels of their own
-_PLAIN_KERNELS = ("fsdp-eager", "fsdp-compile", "nanotron")
+_PYTORCH = ("fsdp-eager", "fsdp-compile")
+# From 2.11 on (March 2026), PyTorch prefers cuDNN's attention there; nanotron has its own.
+_CUDNN_ATTENTION = 2026 + 2 / 12
 # Software gets faster by the year; how, nobody knows beyond the next one.
 _OLDEST, _NEWEST = 2022, 2027
 _LINE_RATE = 0.9  # of a network, by the best collectives
@@ -138,7 +141,7 @@ class _Step:
         self.trained = np.where(c.trained > 0, c.trained, 1)
         self.moe = c.experts > 0
         # Sizes that saturate an A100 are small for what came after it.
-        self.relative = c.peak / 312e12
+        self.relative = c.peak / _A100
         self.narrow = k["narrow_width"] * np.sqrt(self.relative) / c.d_model
         self.few = k["few_tokens"] * self.relative / self.tokens
         self.moved = c.bandwidth * _BANDWIDTH_USED
@@ -188,9 +191,11 @@ class _Step:
         seen = np.where((c.causal > 0) & fused, 0.5, 1.0) * c.sequence
         seen = seen - c.windowed * np.maximum(seen - c.window, 0)
         flops = 4 * self.tokens * seen * c.n_heads * c.head_dim / c.tp
-        flash = k.flash_efficiency(c) / (1 + k["short_attention"] / c.sequence)
+        short = k["short_attention"] * c.peak16 / _A100 / c.sequence
+        flash = k.flash_efficiency(c) / (1 + short)
         # PyTorch brought kernels of the generation before to Hopper and what came after it.
-        older = among(c.stack, _PLAIN_KERNELS) & among(c.generation, _ASYNCHRONOUS)
+        before = among(c.stack, _PYTORCH) & (c.year < _CUDNN_ATTENTION)
+        older = (before | among(c.stack, ["nanotron"])) & among(c.generation, _ASYNCHRONOUS)
         flash = flash * np.where(older, k["older_attention"], 1) * self.fed
         # Kernels work on heads of whole tiles.
         tiles = np.where(fused, 32, 64)
