@@ -1,8 +1,8 @@
 """The top command, and how errors and exit codes reach the user.
 
 0  done            3  no such name, or nothing matches     6  an outside source failed
-1  a bug of ours   4  a damaged or malformed file          7  an optional part is missing
-2  bad usage       5  a file cannot be read or written   130  interrupted
+1  a bug of ours   4  a damaged or malformed file          7  an extra is missing
+2  bad usage       5  no access to a file or account     130  interrupted
 """
 
 from __future__ import annotations

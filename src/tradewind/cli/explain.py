@@ -12,16 +12,17 @@ from tradewind.errors import NotFound
 
 EXIT_CODES = {
     0: "done",
-    1: "a run ended badly, doctor found something broken, sweep could not do all; or a bug of"
-    " ours: TRADEWIND_DEBUG=1 shows the traceback",
+    1: "a run did not succeed, verify found a difference, doctor found something broken, sweep"
+    " could not do everything; or a bug of ours: TRADEWIND_DEBUG=1 shows the traceback",
     2: "bad usage: an unknown option, a value that cannot be understood, or a workload that is"
     " wrong, in options or in a file",
-    3: "no such name, or nothing matches; for `tradewind plan`, nothing keeps every limit",
+    3: "no such name or file, or nothing matches; for `tradewind plan`, no plan keeps every limit",
     4: "a file is damaged or malformed: the catalog, the account file, budgets, a saved plan, a"
     " run's journal",
-    5: "a file or folder cannot be read or written, or a bucket does not let you",
-    6: "an outside source or a store failed; what it should have renewed is as it was",
-    7: "an optional part is not installed; the hint names the extra",
+    5: "no access: a file or folder cannot be read or written, or a bucket or cloud account refuses"
+    " the credentials, or there are none",
+    6: "an outside source or a store failed; the data that it would have updated is unchanged",
+    7: "an optional dependency is not installed; the hint names the extra",
     130: "interrupted",
 }
 _WIDEST = 80

@@ -35,8 +35,13 @@ PARTS = (
         "tradewind.torch, `tradewind profile`, `tradewind demo`, benches of training",
     ),
     Part("cloud", ("obstore",), "0.12", "stores in buckets (s3://, gs://, az://)"),
-    Part("aws", ("boto3",), "1.34", "AWS_PROFILE and single sign-on, and spot prices of AWS"),
-    Part("plot", ("matplotlib",), "3.8", "pictures (--plot)"),
+    Part(
+        "aws",
+        ("boto3",),
+        "1.34",
+        "renting from AWS (with `cloud`), AWS_PROFILE, single sign-on, AWS spot prices",
+    ),
+    Part("plot", ("matplotlib",), "3.8", "plots and charts (--plot)"),
     Part("calibrate", ("scipy",), "1.11", "`tradewind calibrate`"),
     Part("huggingface", ("transformers",), "5", "Hugging Face's Trainer (tw.hf)"),
     Part(
