@@ -35,7 +35,7 @@ def bug(what: str, error: Exception) -> TradewindError:
     """What nobody has thought of, met with one of many things: the others shall not suffer."""
     trouble = TradewindError(
         f"this is a bug in Tradewind, met with {what}: {type(error).__name__}: {error}",
-        hint="please report it; other runs go on",
+        hint="please report it; other runs are not affected",
     )
     trouble.__cause__ = error
     return trouble

@@ -110,7 +110,7 @@ def _weighed(
         shown = _money(candidates.cost[at])
         if times < 1:
             had = float(candidates.had[at])
-            return "capacity", f"costs {shown}, but is only {had:.0%} likely to be had", at
+            return "capacity", f"costs {shown}, but is only {had:.0%} likely to be available", at
         words = f"costs {times:.1f}×: {shown}" if times >= 1.05 else f"costs a little more: {shown}"
         return "money", words, at
     at = ways.in_time.get(number)
