@@ -119,7 +119,7 @@ def credential_checks(
         yield Finding(
             about="credentials",
             level=WARNING,
-            what=f"{scheme}: nobody knows whether those {told} are accepted",
+            what=f"{scheme}: unknown whether those {told} are accepted",
             why="the store could not be asked",
             todo="fix the store first",
             measured=measured | {"accepted": None},
