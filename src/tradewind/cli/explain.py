@@ -34,8 +34,6 @@ _FEWEST = 4  # letters of a word that says something
     "explain",
     cls=Command,
     examples="""
-    # what there is
-    tradewind explain
     # a topic, or an exit code
     tradewind explain no-plan
     # a term, of ours or of another tool
