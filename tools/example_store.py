@@ -51,8 +51,8 @@ LAMBDA = replace(
 )
 
 _WHY = {
-    "interrupted": "the provider will take this machine",
-    "finished": "the job has ended well on every machine",
+    "interrupted": "interruption notice from the provider",
+    "finished": "the job succeeded on every machine",
     "job_failed": "the job has failed with exit code 1",
 }
 

@@ -3,12 +3,12 @@
     TradewindError            1  something we cannot name better
     ├── InvalidValue          2  a value the user gave cannot be understood
     │   └── BadWorkload       2  a workload, file or flags, with everything that is wrong with it
-    ├── NotFound              3  no such name, or nothing matches
+    ├── NotFound              3  no such name or file, or nothing matches
     ├── BadFile               4  a file of ours or the user's is damaged or malformed
     │   └── TooLarge          4  it is larger than anything of its kind, and was not read
-    ├── NoAccess              5  a file or folder cannot be read or written
+    ├── NoAccess              5  a file, folder, bucket or account refuses us, or cannot be used
     ├── SourceFailed          6  an outside source did not answer, or answered nonsense
-    └── MissingExtra          7  an optional part is not installed
+    └── MissingExtra          7  an optional dependency is not installed
 
 The number is the exit code of the command line. A new class earns its place only when a caller
 would act differently on it; the message says what is wrong and where, the hint what to do next.
@@ -35,7 +35,7 @@ def bug(what: str, error: Exception) -> TradewindError:
     """What nobody has thought of, met with one of many things: the others shall not suffer."""
     trouble = TradewindError(
         f"this is a bug in Tradewind, met with {what}: {type(error).__name__}: {error}",
-        hint="please report it; other runs go on",
+        hint="please report it; other runs are not affected",
     )
     trouble.__cause__ = error
     return trouble

@@ -157,8 +157,8 @@ def _filled(run_id: str, after: int, commits: list[Commit]) -> Steps[list[Commit
             if data is None:
                 raise BadFile(
                     f"{key} is missing in the store, though there are later commits",
-                    hint="restore it from a backup or a version of the bucket; without it nobody"
-                    " knows what the run has rented",
+                    hint="restore it from a backup or a version of the bucket; without it"
+                    " the machines of the run are unknown",
                 )
             commit = _decoded(data, number, key)
         whole.append(commit)

@@ -67,7 +67,7 @@ def test_in_words(cli: Cli, traces: str) -> None:
     assert "18 cases" in text
     assert "perfect foresight" in text
     assert "uniform" not in text
-    assert "the planner foretold" in text
+    assert "the planner predicted" in text
 
 
 @pytest.mark.parametrize(

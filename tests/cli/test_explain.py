@@ -14,6 +14,7 @@ from tests.cli.test_help_texts import parsed
 from tests.test_docs import ROOT
 from tradewind.cli import runview, topics
 from tradewind.cli.explain import EXIT_CODES
+from tradewind.cli.topics import terms
 from tradewind.model.event import Ended, LegOver, Resumed
 
 SOURCE = "".join(
@@ -65,7 +66,7 @@ def test_every_mention_leads_to_a_topic() -> None:
 def test_by_an_error_s_words(cli: Cli) -> None:
     for said, title in (
         ("error: no plan keeps every limit", "No plan keeps every limit"),
-        ("leg 3 is over (job failed): out of GPU memory", "Out of memory"),
+        ("leg 3 ended (job failed): out of GPU memory", "Out of memory (OOM)"),
         ("No-Plan", "No plan keeps every limit"),
         ("late", "A run that will be late, or was"),
         ("budget", "The budget is spent, or nearly"),
@@ -74,6 +75,46 @@ def test_by_an_error_s_words(cli: Cli) -> None:
     ran = cli("explain", "xyzzy")
     assert (ran.code, ran.out) == (3, "")
     assert "lists the topics" in ran.err
+
+
+USUAL = """
+preemption preempted eviction quota OOM autostop spot checkpoint node pod gang retry resume cluster
+accelerator GPU cost price budget region zone YAML secret logs queue job service port docker image
+ssh mount volume storage bucket credentials egress reservation on-demand DDP FSDP ZeRO MFU failover
+elastic rendezvous torchrun NCCL AccessDenied ExpiredToken VcpuLimitExceeded status cancel cleanup
+dashboard glossary Kubernetes Slurm SkyPilot notebook workdir deadline leg store journal controller
+InsufficientInstanceCapacity idle bundle sweep heartbeat
+"""
+"""What users of other tools type first."""
+
+
+@pytest.mark.parametrize("word", USUAL.split())
+def test_usual_terms_are_found(word: str, cli: Cli) -> None:
+    ran = cli("explain", word)
+    assert ran.code == 0, ran.err
+    assert all(len(line) <= 80 for line in ran.out.splitlines())
+    assert word.lower().rstrip("s") in ran.out.lower() or terms.find(word)
+
+
+def test_a_term_is_found_however_it_is_spelled(cli: Cli) -> None:
+    once = cli("explain", "gang scheduling").out
+    assert "all together or not at all" in " ".join(once.split())
+    assert cli("explain", "Gang-Scheduling").out == once
+    assert cli("explain", "on", "demand").out == cli("explain", "on-demand").out
+    assert cli("explain", "quotas").out == cli("explain", "quota").out
+    assert cli("explain", "137").out.startswith("Out of memory (OOM)")
+
+
+@pytest.mark.parametrize("term", terms.every(), ids=lambda term: term.words[0])
+def test_a_term_leads_on(term: terms.Term) -> None:
+    assert term.text or term.topic
+    assert bool(term.text) == bool(term.commands)
+    assert term.topic is None or term.topic in topics.names()
+    assert term.page is None or (ROOT / term.page).exists()
+    for command in term.commands:
+        parsed(shlex.split(command)[1:])
+    for word in term.words:
+        assert terms.find(word) == term, f"{word!r} stands in two places"
 
 
 def test_by_an_exit_code(cli: Cli) -> None:

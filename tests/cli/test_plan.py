@@ -28,7 +28,7 @@ def test_the_answer_in_words_and_tables(cli: Cli) -> None:
     assert first.startswith("Rent ")
     assert "$" in first
     assert "% sure; " in first
-    assert first.endswith("% likely to be had when asked for.")
+    assert first.endswith("% likely to be available.")
     text = "\n".join(rest)
     for words in ("limits: done in 10h", "how: ", "money: ", "capacity: ", "WHERE", "SURE", "HAD"):
         assert words in text

@@ -67,10 +67,10 @@ def test_that_nobody_looks_after_it_is_said(cli: Cli, tmp_path: Path) -> None:
     events: list[Event] = [submitted(), requested(), found(a_machine()), up()]
     journal.append(store, RUN, 1, writer="w", at=AT - timedelta(hours=1), events=events)
     for words in (("ps",), ("show", RUN)):
-        assert "Nobody looks after" in cli(*words, "--store", url).out
+        assert "No controller is running" in cli(*words, "--store", url).out
     store.replace(LEASE, b'{"writer":"w","count":1,"pass_s":10.0}')
     for words in (("ps",), ("show", RUN)):
-        assert "Nobody looks after" not in cli(*words, "--store", url).out
+        assert "No controller is running" not in cli(*words, "--store", url).out
 
 
 def test_folders_that_are_not_runs_stop_no_listing(cli: Cli, tmp_path: Path) -> None:

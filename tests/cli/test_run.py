@@ -93,10 +93,10 @@ def test_a_job_runs_to_its_end(home: Path, tmp_path: Path) -> None:
     run = newest()
     assert printed(run) == ["from 0", *(f"step {n}" for n in range(1, 31))]
     assert "succeeded" in tradewind("ps", "--all")
-    assert "no runs are going on" in tradewind("ps")
+    assert "no runs are running" in tradewind("ps")
     assert "leg 1" in tradewind("show", run[:8])
     assert "count" in tradewind("cost")
-    assert "is over already: done" in tradewind("stop", run)
+    assert "has ended already: done" in tradewind("stop", run)
     told = json.loads(tradewind("stop", run, "--json"))
     assert (told["run"], told["asked"], told["outcome"]) == (run, False, "succeeded")
     lines = [json.loads(line) for line in tradewind("logs", run, "--json").splitlines()]
@@ -199,7 +199,7 @@ def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
     ("arguments", "words", "code"),
     [
         ("run nowhere.yaml --local --yes", "no file nowhere.yaml", 3),
-        ("run {work} --yes", "nothing says where this is to be carried out", 2),
+        ("run {work} --yes", "no target: add --on CLOUD or --local", 2),
         ("run {work} --nodes 2 --yes", "go with --local", 2),
         ("run {work} --trace t.csv --yes", "go with --local", 2),
         ("run {work} --local --chaos 9s --trace t.csv --yes", "exclude each other", 2),

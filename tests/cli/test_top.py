@@ -109,7 +109,7 @@ def test_a_job_that_tells_nothing(cli: Cli, store: str) -> None:
 def test_nothing_to_show(cli: Cli, tmp_path: Path) -> None:
     url = str(tmp_path / "store")
     stores.open(url)
-    assert "no runs are going on" in cli("top", "--store", url).out
+    assert "no runs are running" in cli("top", "--store", url).out
     for what, words in (
         (str(tmp_path), "no training has told anything"),
         (str(tmp_path / "none"), "there is no folder"),

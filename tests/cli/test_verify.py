@@ -39,7 +39,7 @@ def test_a_script_that_resumes(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 0, done.out
     assert "weights         the same in 9 steps" in done.out
     assert "data            the same in" in done.out
-    assert "train.py resumes to the bit" in done.out
+    assert "train.py resumes bit-exact" in done.out
 
 
 def test_a_script_that_does_not(cli: Cli, tmp_path: Path) -> None:

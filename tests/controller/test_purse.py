@@ -116,7 +116,7 @@ def test_a_budget_that_warns_limits_nothing_and_says_how_it_stands(
     month = purse(store).month(AskMonth("me", replace(SPEC, project="x"), False))
     assert month is not None
     assert (month.number, month.share, month.cap) == (202611, 5.0, None)
-    assert "runs go on" in month.words
+    assert "runs continue" in month.words
 
 
 def test_what_this_controller_bought_counts_at_once() -> None:

@@ -75,8 +75,9 @@ EXCUSES = [
         "docs/strategies.md", r"(python|torchrun) ", "by hand; tests/system/test_docs.py has most"
     ),
     # Whole trainings, killed and resumed.
-    Excuse(
-        "docs/get-started.md", r"tradewind run examples/tiny-gpt", "tests/torch/test_tiny_gpt.py"
+    *(
+        Excuse(page, r"tradewind run examples/tiny-gpt", "tests/torch/test_tiny_gpt.py")
+        for page in ("README.md", "docs/get-started.md")
     ),
     *(
         Excuse(f"examples/{name}/README.md", r"(cd |python |torchrun |tradewind (run|get) )", where)

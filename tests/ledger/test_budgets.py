@@ -58,7 +58,7 @@ def stands(spent: int, what: str = "stop", month: int = 100 * USD) -> Standing:
             (50, 80, 100),
             "spent; nothing more is bought before 2026-12-01",
         ),
-        (110 * USD, "warn", (50, 80, 100), "over by $10.00; it only warns: runs go on"),
+        (110 * USD, "warn", (50, 80, 100), "over by $10.00; it only warns: runs continue"),
     ],
 )
 def test_thresholds_and_what_they_mean(

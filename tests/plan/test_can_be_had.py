@@ -113,7 +113,7 @@ def test_what_is_hardly_had_must_be_cheaper_for_it() -> None:
     assert first.best.cost > second.best.cost
     (lost,) = first.losers
     assert lost.kind == "capacity"
-    assert "likely to be had" in lost.why
+    assert "likely to be available" in lost.why
 
 
 def test_numbers_of_machines_that_are_no_powers_of_two() -> None:

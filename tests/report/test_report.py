@@ -200,4 +200,4 @@ def test_it_is_asked_only_where_all_machines_are_alike() -> None:
     assert report.money.foresight is None
     assert report.money.alone == 1_010_000
     assert report.rehearsal is not None
-    assert "nobody was billed" in (words.simulated(report) or ("",))[0]
+    assert "no one was billed" in (words.simulated(report) or ("",))[0]

@@ -143,7 +143,7 @@ def test_a_first_leg_on_another_machine_than_the_plans_says_why() -> None:
     event = one(state_of(submitted(ways=(slow, FAST))), a_seen())
     assert isinstance(event, LegRequested)
     assert event.request.way == FAST
-    assert f"The plan's own choice, {slow.words}, comes behind it" in event.reason
+    assert f"The plan's own choice, {slow.words}, ranks lower now" in event.reason
     event = one(state_of(submitted(ways=(slow, FAST))), a_seen(), offers=(FAST,))
     assert isinstance(event, LegRequested)
     assert "is not for sale now" in event.reason

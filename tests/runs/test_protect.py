@@ -57,7 +57,7 @@ def test_a_run_whose_project_is_poor_waits_and_says_so_once_a_month() -> None:
     assert isinstance(event, Warned)
     assert event.about == "waiting"
     assert "$1.00 left; $1." in event.reason
-    assert event.reason.endswith("must be free for the next machines")
+    assert event.reason.endswith("is needed for the next launch")
     told = state_of(submitted(), event)
     assert events(told, a_seen(month=a_month(cap=USD))) == []
     again = one(told, a_seen(month=a_month(cap=USD, number=202612)))

@@ -42,7 +42,7 @@ from tradewind.runs.seen import Seen
 NOTICED = replace(FACTS, notice_s=120, tokens=True)
 HERE = replace(SPOT, facts=NOTICED, start_s=150.0)
 THERE = replace(HERE, zone="r1-b", price=1_300_000)
-TAKEN = LegDraining(leg=1, cause="interrupted", reason="the provider will take machine m1")
+TAKEN = LegDraining(leg=1, cause="interrupted", reason="interruption notice for machine m1")
 SAVES = a_beat(doing="saving", step=900.0, saved=600.0, notice=True)
 DONE = a_beat(doing="stopped", step=900.0, saved=900.0, notice=True, reason="it has saved")
 RELIEF = requested(2, THERE, relieves=1)

@@ -224,7 +224,7 @@ def test_a_job_that_ignores_all_is_killed_when_its_time_is_over(launch: Launch) 
     machine.run.record(DRAIN)
     told = machine.does("stopped")
     assert told.exit_code == -9
-    assert "its time to save is over" in machine.spool()
+    assert "its time to save ran out" in machine.spool()
     assert not machine.left()
 
 
@@ -235,7 +235,7 @@ def test_notice_is_obeyed_at_once_and_for_as_long_as_there_is(launch: Launch) ->
     told = machine.does("stopped")
     assert told.notice
     assert told.uptime_s < 60
-    assert "the provider will take this machine" in machine.spool()
+    assert "interruption notice from the provider" in machine.spool()
 
 
 def test_a_setup_has_nothing_to_save(launch: Launch) -> None:
@@ -253,7 +253,7 @@ def test_the_hard_stop(launch: Launch) -> None:
     until(lambda: machine.off)
     assert "all that it was given" in machine.why[0]
     said = machine.spool()
-    # By the hard stop itself, or when its time to save is over: that is the same moment.
+    # By the hard stop itself, or when its time to save ran out: that is the same moment.
     ended = max(said.find("the job is stopped"), said.find("the job was killed"))
     assert said.index("its time is up in") < ended
     assert not machine.left()

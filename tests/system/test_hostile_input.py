@@ -152,7 +152,7 @@ def test_a_store_of_a_newer_version(chain: Callable[..., Chain]) -> None:
 
 
 def test_a_reader_who_leaves_does_not_take_the_run_along(chain: Callable[..., Chain]) -> None:
-    """`tradewind run … | head -4`: it goes on in the background, as after Ctrl-C."""
+    """`tradewind run … | head -4`: it continues in the background, as after Ctrl-C."""
     made = chain()
     work = made.job("echo up; sleep 5; echo done")
     process = made.popen("run", str(work), "--local", "--yes", stdout=subprocess.PIPE)

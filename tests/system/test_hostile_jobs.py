@@ -94,7 +94,7 @@ def test_one_that_ignores_everything_is_taken_and_has_its_last_words(
     made.cli("interrupt", run, "--notice", "9s")
     state = made.over(run)
     assert (state.outcome, len(state.requests)) == ("succeeded", 2)
-    assert b"its time to save is over" in made.raw("logs", run, "--leg", "1")
+    assert b"its time to save ran out" in made.raw("logs", run, "--leg", "1")
     made.quiet("deaf.py")
 
 

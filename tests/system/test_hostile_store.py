@@ -47,7 +47,7 @@ def test_a_server_that_is_restarted(s3_server: S3Server, on_s3: Chain) -> None:
     eventually(lambda: "trouble: s3://runs/hostile did not answer" in said.read_text())
     s3_server.start()
     assert process.wait(120) == 0, said.read_text()
-    assert "the trouble is over" in said.read_text()
+    assert "the error has cleared" in said.read_text()
     state = on_s3.over(run)
     assert (state.outcome, len(state.requests)) == ("succeeded", 1)
     assert whole(on_s3.log(run))

@@ -62,7 +62,7 @@ def test_sigterm_to_torchrun_saves_and_goes_on(tmp_path: Path) -> None:
     found = re.search(r"ends after step (\d+); step \1 is saved", log.read_text())
     assert found, log.read_text()
     assert torchrun(asked, *options).wait(120) == 0
-    assert f"goes on from step {found[1]} " in log.read_text()
+    assert f"resuming from step {found[1]} " in log.read_text()
     assert alone.wait(120) == 0
     assert weights(log.read_text()) == weights((whole / "log").read_text())
 

@@ -42,7 +42,7 @@ def test_the_step_is_made_again_with_fewer_at_once(spread: Make, world: int) -> 
     options = (*WIDE, "--steps", "6", "--batch", str(8 * world))
     small.start(*options, *layout(2), world=world).done()
     life = short.start(*options, *SHORT, world=world).done()
-    assert "out of memory with 8 samples at once: goes on with 2, and as many in a" in life.log()
+    assert "out of memory with 8 samples at once: continuing with 2, and as many in a" in life.log()
     assert micro(life) == 2
     assert differ(small, short) == []
 
@@ -62,7 +62,7 @@ def test_where_ranks_wait_for_each_other_the_next_start_answers(spread: Make) ->
     first = short.start(*options, *SHORT, "--short-at", "4", world=2)
     first.has_saved(2)
     first.kill_after_exit(0)
-    assert "start it again: it goes on with 2 at once" in first.log()
+    assert "start it again: it continues with 2 at once" in first.log()
     last = short.start(*options, *SHORT, world=2).done()
     assert last.begun() >= 2
     assert micro(last) == 2

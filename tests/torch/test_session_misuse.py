@@ -174,7 +174,7 @@ def test_names_that_are_taken(tmp_path: Path) -> None:
     optimizer = torch.optim.SGD(net().parameters(), lr=0.1)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
     for name in ("model", "optimizer", "scheduler"):
-        with pytest.raises(InvalidValue, match=f"extra '{name}' has a name that is taken"):
+        with pytest.raises(InvalidValue, match=f"extra '{name}' has a name that is used already"):
             session(tmp_path, scheduler=scheduler, extra={name: Kept()})
 
 
@@ -254,7 +254,7 @@ def test_another_kind_of_optimizer_is_said(
     made.finish()
     model = net()
     session(tmp_path, model, torch.optim.Adam(model.parameters())).finish()
-    assert "optimizer was SGD at the checkpoint, and goes on as Adam" in capfd.readouterr().err
+    assert "optimizer was SGD at the checkpoint, and continues as Adam" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

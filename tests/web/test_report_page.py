@@ -49,7 +49,7 @@ def going() -> Report:
     made = Making(spec=spec, budget=50_000_000)
     made.stay(3000, way=ways[1]).measured(1, losses(1, 3000)).wait(600).refused().wait(900)
     made.stay(None, way=ways[1])
-    rehearsal = Rehearsal(kind="chaos", words="spot machines were taken at random")
+    rehearsal = Rehearsal(kind="chaos", words="spot machines were interrupted at random")
     return replace(made.report(), rehearsal=rehearsal)
 
 

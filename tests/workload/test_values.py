@@ -54,7 +54,7 @@ def test_amounts(made: Train, tokens: int, samples: int, steps: int, per_step: i
     ("make", "words"),
     [
         (lambda: train(), "how much training"),
-        (lambda: train(tokens=0), "train.tokens: 0 is not more than nought"),
+        (lambda: train(tokens=0), "train.tokens: 0 is not more than 0"),
         (lambda: train(tokens="10B"), "train.tokens: '10B' is not a whole number"),
         (lambda: train(tokens=True), "True is not a whole number"),
         (lambda: train(tokens=10**30), "more than can be"),

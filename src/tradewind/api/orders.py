@@ -33,7 +33,7 @@ def resume(
     state = runs_store.load(store, run_id).state
     if state.phase == "closed":
         words = outcome_words(state.outcome)
-        raise InvalidValue(f"{run_id} cannot be resumed: {words}", hint="submit it anew")
+        raise InvalidValue(f"{run_id} cannot be resumed: {words}", hint="submit it again")
     raise InvalidValue(
         f"{run_id} is not over yet", hint=f"tradewind watch {run_id}, or stop it first"
     )

@@ -104,8 +104,8 @@ class On:
             first = rejected[0]
             check = f"tradewind doctor {first.way.provider}"
             raise NotFound(
-                f"the account can have none of the plan's machines: {first.words}",
-                hint=first.hint or f"{check} says what it can have",
+                f"this account cannot launch any machine of the plan: {first.words}",
+                hint=first.hint or f"{check} shows what it can launch",
             )
         order = {(way.what, way.nodes): place for place, way in enumerate(zoned)}
         ways.sort(key=lambda way: order[way.what, way.nodes])  # as the plan prefers them
@@ -151,8 +151,8 @@ def nothing_set_up(store: Store) -> InvalidValue:
     clouds = [registry.rentable(name) for name in registry.RENTED]
     setup = " or ".join(each.setup_command(store.url) for each in clouds)
     return InvalidValue(
-        f"nothing says where this is to be carried out, and no cloud is set up for {store.url}",
-        hint=f"--local is this computer, priced as the plan's machines; {setup} sets one up",
+        f"no target: add --local, or set up a cloud for {store.url}",
+        hint=f"--local runs on this computer at the plan's prices; {setup} sets one up",
     )
 
 

@@ -189,6 +189,6 @@ def _rehearsal(wish: Wish | None) -> Rehearsal:
         words = f"spot machines came and went as in {series}{fast}"
         return Rehearsal(kind="trace", words=words, speed=wish.speed)
     if isinstance(wish, ChaosWish):
-        words = f"spot machines were taken at random, after {wish.mean_life_s:g} s on average"
+        words = f"spot machines were interrupted at random, after {wish.mean_life_s:g} s on average"
         return Rehearsal(kind="chaos", words=words)
-    return Rehearsal(kind="", words="machines were taken only where somebody asked for it")
+    return Rehearsal(kind="", words="machines were interrupted only by `tradewind interrupt`")

@@ -132,8 +132,8 @@ def spec_of(
         )
     if not local and on is None:
         raise InvalidValue(
-            "nothing says where this is to be carried out",
-            hint="--on CLOUD rents there; --local is this computer, priced as the plan's machines",
+            "no target: add --on CLOUD or --local",
+            hint="--on aws rents EC2 instances, --local runs on this computer at the plan's prices",
         )
     made = ways.spec(
         wanted.plan,

@@ -110,7 +110,9 @@ def _lived() -> Iterator[Event]:
             yield Progress(leg=leg, step=10.0 * leg + n, saved=10.0 * leg + n, rate=0.5)
         ended = replace(machine, ended_s=1000 * leg + 900)
         yield MachineEnded(machine=ended, reason="its provider says so")
-        yield LegOver(leg=leg, cause="interrupted", reason="machine was taken", saved=10.0 * leg)
+        yield LegOver(
+            leg=leg, cause="interrupted", reason="machine was reclaimed", saved=10.0 * leg
+        )
 
 
 def _fill(folder: Path, store: LocalStore, commits: Iterable[tuple[Event, ...]]) -> None:

@@ -1,8 +1,8 @@
 """The top command, and how errors and exit codes reach the user.
 
 0  done            3  no such name, or nothing matches     6  an outside source failed
-1  a bug of ours   4  a damaged or malformed file          7  an optional part is missing
-2  bad usage       5  a file cannot be read or written   130  interrupted
+1  a bug of ours   4  a damaged or malformed file          7  an extra is missing
+2  bad usage       5  no access to a file or account     130  interrupted
 """
 
 from __future__ import annotations
@@ -29,40 +29,40 @@ COMPLETE = "_TRADEWIND_COMPLETE"
 
 # The short helps stand here so that `tradewind --help` imports no command.
 COMMANDS = {
-    "demo": "See all of it at work on this computer, in three minutes.",
+    "demo": "See it all working on this computer, in three minutes.",
     "plan": "The cheapest way to finish in time: where, on what, how, for how much.",
-    "run": "Carry out a plan: rent, run, survive interruptions, account for it.",
-    "ps": "The runs that are going on: where, how far, for how much.",
+    "run": "Run a workload: rent machines, survive interruptions, account for it.",
+    "ps": "Status of runs: where, how far, for how much.",
     "show": "One run: its legs as a timeline, its events with their reasons.",
-    "report": "A page about a run, to send on: timeline, progress, loss, money.",
-    "top": "What trainings do now: speed, GPUs, and what holds them up.",
-    "logs": "What a run's job has printed.",
+    "report": "A page about a run, to share: timeline, progress, loss, money.",
+    "top": "Live metrics of trainings: speed, GPU use, bottleneck.",
+    "logs": "Print the logs of a run's job.",
     "get": "Fetch a run's output files, or the weights that it has trained.",
     "ssh": "A shell on one of a run's machines, or a command there.",
-    "stop": "Ask a run to save, stop and give its machines back.",
-    "resume": "Let a run that has ended badly go on.",
-    "watch": "Look after runs until they are over.",
-    "tick": "One pass over all runs, for cron, a CI job or a function.",
-    "interrupt": "Take a run's machines away, to see that it survives.",
-    "doctor": "Check what runs stand on, and find what was left behind.",
-    "sweep": "End what no run claims, remove what need not be kept.",
-    "offers": "Search what can be rented: prices everywhere, cheapest first.",
+    "stop": "Cancel a run: it saves, stops and terminates its machines.",
+    "resume": "Resume a run that was stopped or failed, from its checkpoint.",
+    "watch": "Run a controller: replace interrupted machines until runs end.",
+    "tick": "One controller pass over all runs, for cron, a CI job or a function.",
+    "interrupt": "Interrupt a run's machines, to test that it survives.",
+    "doctor": "Check the computer, store and accounts, and find leftovers.",
+    "sweep": "Clean up: terminate machines that belong to no run, delete leftovers.",
+    "offers": "Search offers of all providers, cheapest first.",
     "accelerators": "Facts about accelerators, who sells them and for how much.",
     "compare": "Compare instance types side by side.",
-    "estimate": "Will it fit, and how fast will it go.",
+    "estimate": "Does a model fit in memory, and how fast does it train.",
     "profile": "Count what a PyTorch model of your own costs, without a GPU.",
-    "verify": "Kill a training script, resume it, and see whether it comes to the same bits.",
+    "verify": "Kill a training script, resume it, and check that it is bit-exact.",
     "calibrate": "Refit the estimator to measurements.",
-    "init": "Say where runs are kept, and try whether it can be trusted.",
+    "init": "Choose the store for runs, and check that it is safe.",
     "setup": "Set up an account at a cloud for a store.",
     "teardown": "Remove what setup has made at a cloud.",
     "cost": "What runs cost, what was predicted, and what on demand would have.",
     "schema": "Print the JSON Schema of workload files, or check one.",
-    "catalog": "Look after the price catalog: doctor, rates, refresh, build.",
+    "catalog": "Manage the price catalog: doctor, rates, refresh, build.",
     "sim": "Put simulated runs through everything that can go wrong.",
     "bench": "Measure our claims on your machine.",
-    "explain": "What an error, an exit code or a state of a run means, and what to do.",
-    "completion": "Let the shell complete commands, options and names of runs.",
+    "explain": "Explain an error, an exit code, a state of a run or a term.",
+    "completion": "Shell completion of commands, options and names of runs.",
 }
 
 

@@ -144,7 +144,7 @@ def ask(yes: bool, as_json: bool, question: str) -> None:
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: add --yes")
+        raise click.UsageError("not a terminal, cannot ask: add --yes")
     if not click.confirm(question):
         raise click.exceptions.Exit(0)
 
@@ -154,7 +154,7 @@ def ask_name(yes: bool, as_json: bool, bucket: str) -> None:
     if yes:
         return
     if as_json or not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: add --yes")
+        raise click.UsageError("not a terminal, cannot ask: add --yes")
     typed = click.prompt("All runs and checkpoints go with the bucket. Type its name")
     if typed.strip() != bucket:
         click.echo("that is not its name: nothing was removed")

@@ -143,7 +143,7 @@ def _journey(home: Path, pages: Path, steps: int) -> None:
     )
 
     made = world.made(plans, catalogs.load(), single, steps)
-    _heading(3, "The same training on machines that are taken away")
+    _heading(3, "The same training on machines that are interrupted")
     demostory.introduce(made, single)
     store = stores.open()
     with Rehearsal(store, made, jobs.copied("tiny-gpt", home / "job"), home / "watch.log") as run:

@@ -76,7 +76,7 @@ def watch(run: Rehearsal, live: Live, steps: int) -> None:
             controller_killed = True
             run.kill_controller()
             back_s = clock.stopwatch() + _ALONE_S
-            say("✗ the demo kills the controller: SIGKILL. The training goes on alone", "red")
+            say("✗ the demo kills the controller: SIGKILL. The training continues alone", "red")
         if back_s is not None and clock.stopwatch() >= back_s:
             back_s = None
             run.look_after()
@@ -116,7 +116,7 @@ class _Story:
                 f"{zone}{f' ({times} times)' if times > 1 else ''}"
                 for zone, times in self._refused.items()
             )
-            self._say(f"no spot machine was to be had in {told}", "yellow", at_s)
+            self._say(f"no spot machine was available in {told}", "yellow", at_s)
             self._refused.clear()
         self._say(self._asked, "cyan", at_s)
         self._asked = ""

@@ -42,15 +42,15 @@ class _What(click.Choice[str]):
     """,
 )
 @click.argument("about", nargs=-1, type=_What((*ABOUT, registry.LOCAL)), metavar="[WHAT]...")
-@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(about: tuple[str, ...], store_url: str | None, as_json: bool) -> None:
-    """Check all that runs stand on, what is installed and for what one would need the rest, and
-    whether anything was left behind.
+    """Check this computer, the store, accounts and runs; what is installed; and whether machines or
+    files were left behind.
 
     WHAT: computer, parts, gpus, prices, budgets, store, credentials, a cloud's name, clocks, runs,
-    orphans; without it, all of them. The cloud "local" is computer, parts and gpus. What is
-    optional and not there is called missing, and is no warning."""
+    orphans; without it, all of them. The cloud "local" is computer, parts and gpus. "missing" marks
+    an optional dependency that is not installed; it is not a warning."""
     from msgspec import to_builtins
 
     from tradewind.api import fleet

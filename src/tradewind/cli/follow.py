@@ -41,7 +41,7 @@ class Teller:
                 self._say(f"trouble: {error.message}")
         if self._told and not troubles:
             self._told.clear()
-            self._say("the trouble is over")
+            self._say("the error has cleared")
         for commit in commits:
             for event in commit.events:
                 words = runview.event_words(event)
@@ -119,7 +119,7 @@ def carry_out(store: Store, run_id: str, *, detach: bool, as_json: bool) -> None
 
 
 def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:
-    """How the run ended; None: Ctrl-C was pressed, and it goes on in the background."""
+    """How the run ended; None: Ctrl-C was pressed, and it continues in the background."""
     sight = follow.Sight(store, run_id)
     tell = Teller(sight).tell if not quiet else _silent
     try:
@@ -153,7 +153,7 @@ def leave(store: Store, run_id: str, *, quiet: bool = False) -> None:
     log = follow.leave(store, run_id)
     if not quiet:
         where = "" if stores.open().url == store.url else f" --store {quote(store.url)}"
-        click.echo(f"{run_id} goes on in the background ({log})")
+        click.echo(f"{run_id} continues in the background ({log})")
         click.echo(f"  how it stands   tradewind show {run_id}{where}")
         click.echo(f"  what it prints  tradewind logs {run_id} -f{where}")
         click.echo(f"  come back       tradewind watch {run_id}{where}")

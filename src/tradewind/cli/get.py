@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "--rank", type=click.IntRange(0), default=0, help="Files of this machine. Default: 0."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that differ.")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     run: str,

@@ -23,10 +23,10 @@ from tradewind.cli.base import Command
 @click.argument("url", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(url: str | None, as_json: bool) -> None:
-    """Try a store, and keep runs there from now on.
+    """Choose the store for runs, and check that it is safe (conditional writes, listing).
 
     URL is a folder, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix. Without one,
-    the store that serves now is tried."""
+    the current store is checked."""
     from tradewind import clock, store
     from tradewind.errors import InvalidValue, SourceFailed
     from tradewind.store.probe import probe

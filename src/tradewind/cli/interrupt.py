@@ -17,11 +17,17 @@ from tradewind.cli.base import Command
     """,
 )
 @click.argument("run")
-@click.option("--notice", default="10s", show_default=True, metavar="TIME", help="How long before.")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option(
+    "--notice",
+    default="10s",
+    show_default=True,
+    metavar="TIME",
+    help="Time between the notice and the SIGKILL.",
+)
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(run: str, notice: str, store_url: str | None, as_json: bool) -> None:
-    """Take the machines of a run on this computer away, as a cloud does: notice, then SIGKILL."""
+    """Interrupt the machines of a local run, as a cloud does: notice, then SIGKILL."""
     from tradewind import runs_store
     from tradewind import store as stores
     from tradewind.api import orders
@@ -35,4 +41,4 @@ def command(run: str, notice: str, store_url: str | None, as_json: bool) -> None
         render.print_json({"run": run_id, "machines": list(taken), "notice_s": notice_s})
         return
     when = f"in {notice_s:g} s" if notice_s else "now"
-    click.echo(f"{', '.join(taken)} will be taken {when}")
+    click.echo(f"{', '.join(taken)} will be interrupted {when}")

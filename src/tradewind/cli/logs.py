@@ -26,17 +26,17 @@ _POLL_S = 1.0
     "logs",
     cls=Command,
     examples="""
-    # what it prints, until it is over
+    # what it prints, until it ends
     tradewind logs finetune -f
     # the second machine's, of the first leg
     tradewind logs finetune --leg 1 --rank 1
     """,
 )
 @click.argument("run")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the run is over.")
-@click.option("--leg", type=click.IntRange(min=1), help="Of this leg only. Default: all.")
+@click.option("-f", "--follow", is_flag=True, help="Follow until the run ends.")
+@click.option("--leg", type=click.IntRange(min=1), help="Only this leg. Default: all.")
 @click.option("--rank", type=click.IntRange(min=0), default=0, show_default=True, help="Machine.")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each line.")
 @click.option(
     "--raw", is_flag=True, help="Byte for byte on a terminal too, whatever it does there."

@@ -54,10 +54,8 @@ _UNIT = {
     metavar="NAME",
     help="Accelerator in any spelling (h100:8, A100 80G, v5e-16); 'none' for CPU-only. Repeatable.",
 )
-@click.option("-n", "--count", metavar="N", help="Exactly so many accelerators in one machine.")
-@click.option(
-    "-m", "--memory", metavar="SIZE", help="At least so much memory in each accelerator, e.g. 80GB."
-)
+@click.option("-n", "--count", metavar="N", help="Exact number of accelerators in one machine.")
+@click.option("-m", "--memory", metavar="SIZE", help="Least memory of each accelerator, e.g. 80GB.")
 @click.option("-p", "--provider", multiple=True, metavar="GLOB", help="Provider. Repeatable.")
 @click.option(
     "-r", "--region", multiple=True, metavar="GLOB", help="Region, e.g. 'eu-*'. Repeatable."
@@ -80,7 +78,7 @@ _UNIT = {
 @click.option(
     "--max-price",
     metavar="MONEY",
-    help="At most so much an hour for the whole machine, e.g. $2.50.",
+    help="Highest price per hour for the whole machine, e.g. $2.50.",
 )
 @click.option(
     "--fresh-within",
@@ -99,7 +97,7 @@ _UNIT = {
     "-l",
     "--limit",
     type=click.IntRange(min=0),
-    help="Show so many; 0 for all. Default: 20 in a table, else all.",
+    help="Number of rows; 0 for all. Default: 20 in a table, else all.",
 )
 @click.option(
     "--all", "include_marked", is_flag=True, help="Also offers whose price is stale or in doubt."

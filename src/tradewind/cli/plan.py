@@ -91,7 +91,7 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("data-region", "PLACE", "In which region, e.g. aws/eu-west-1."),
             ("deadline", "TIME", "Done in 48h, or by 2026-12-01T08:00+01:00."),
             ("confidence", "SHARE", "Wanted chance of meeting it. Default: 80%."),
-            ("budget", "MONEY", "At most so much, e.g. '$2000'."),
+            ("budget", "MONEY", "Maximum cost, e.g. '$2000'."),
             ("provider", "GLOB", f"Only these providers.{many}"),
             ("exclude", "GLOB", f"Not these providers or regions.{many}"),
             ("region", "GLOB", f"Only these regions, e.g. 'eu-*' or aws/eu-west-1.{many}"),
@@ -119,7 +119,7 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
     "plan",
     cls=Command,
     examples="""
-    # the cheapest ways to do what the file says
+    # the cheapest options for the work in the file
     tradewind plan work.yaml
     # without a file
     tradewind plan --model llama-3.1-8b --tokens 100M \\
@@ -131,8 +131,10 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("file", metavar="[WORKLOAD.yaml]", required=False)
 @_of_the_work
 @click.option("--top", type=click.IntRange(1, 100), default=5, show_default=True, help="Plans.")
-@click.option("--why", metavar="TYPE", help="Why this type of machine won or lost, and its ways.")
-@click.option("--all-losers", is_flag=True, help="Every type that was not taken, and why.")
+@click.option(
+    "--why", metavar="TYPE", help="Why this type was chosen or rejected, and its options."
+)
+@click.option("--all-losers", is_flag=True, help="Every rejected type, and why.")
 @click.option(
     "--instead-of", metavar="TYPE", help="What does the same in no more time for less money?"
 )

@@ -138,7 +138,7 @@ def _why_it_won(plans: Plans) -> str:
         much = f"{more + 1:.1f}×"
     return (
         f"It is the cheapest that keeps every limit, by what it costs and how likely it is to be "
-        f"had ({format_chance(best.had)}): {format_money(best.cost, digits=2)} in "
+        f"available ({format_chance(best.had)}): {format_money(best.cost, digits=2)} in "
         f"{span(best.hours)}. The next type, {machines(second)} at {second.provider}, costs "
         f"{much}: {format_money(second.cost, digits=2)} in {span(second.hours)}."
     )

@@ -71,7 +71,7 @@ def recommendation(plans: Plans) -> str:
     if plans.deadline_hours is not None:
         sure = f", {format_chance(best.chance)} sure"
     if best.had < _SURELY_HAD:
-        sure += f"; {format_chance(best.had)} likely to be had when asked for"
+        sure += f"; {format_chance(best.had)} likely to be available"
     return (
         f"{verb} {machines(best)} ({best.accelerators}× {best.accelerator}) {at_place(best)}: "
         f"{about_cost(best)} in {span(best.hours)}{sure}."
@@ -124,7 +124,7 @@ def _on_spot(best: Plan) -> str:
             f" and {span(best.on_demand_hours)} on demand"
         )
     if best.interruptions >= 0.2:
-        words += f"; taken away {_times(best.interruptions)}"
+        words += f"; interrupted {_times(best.interruptions)}"
     return f"{words}, by {best.spot_by}" if best.spot_by else words
 
 
@@ -150,8 +150,8 @@ def _commitment(best: Plan) -> str:
 
 def _capacity(best: Plan, plans: Plans) -> str:
     """How likely the machines are there, where that is from, and what to do if they are not."""
-    source = "a prior: nobody has looked of late" if best.had_by == "prior" else best.had_by
-    words = f"{format_chance(best.had)} likely to be there when asked for ({source})"
+    source = "a prior: no recent observation" if best.had_by == "prior" else best.had_by
+    words = f"{format_chance(best.had)} likely to be available ({source})"
     others = [f"{machines(plan)} {at_place(plan)}" for plan in plans.plans[1:3]]
     return f"{words}; if not, {' or '.join(others)}" if others else words
 
@@ -348,7 +348,7 @@ def _show_what_would_do(plans: Plans) -> None:
             render.paragraph(f"  {change.why}: {in_words(plan)}", indent="    ")
     elif plans.front:
         click.echo()
-        render.paragraph("Nothing keeps every limit, and giving way on one alone is not enough.")
+        render.paragraph("No plan keeps every limit, and relaxing one alone is not enough.")
         fastest, cheapest = plans.front[0], plans.front[-1]
         for words, plan in (("fastest", fastest), ("cheapest", cheapest)):
             render.paragraph(f"  the {words} of all: {in_words(plan)}", indent="    ")
@@ -366,8 +366,8 @@ def _show_assumptions(plans: Plans) -> None:
         until = f" to {plans.prices_until}" if plans.prices_until != plans.prices_from else ""
         prices = f"; prices of {plans.prices_from}{until}"
     text = (
-        f"{render.count(plans.candidates, 'way')} of {plans.offers:,} offers and "
-        f"{plans.layouts:,} layouts weighed{prices}; ranges hold in 4 of 5 cases"
+        f"{render.count(plans.candidates, 'option')} of {plans.offers:,} offers and "
+        f"{plans.layouts:,} layouts compared{prices}; ranges hold in 4 of 5 cases"
     )
     notes = [text, *(note[:1].upper() + note[1:] for note in plans.notes)]
     render.paragraph(". ".join(notes) + ".", dim=True)

@@ -23,17 +23,17 @@ _WORKERS = 32
     "ps",
     cls=Command,
     examples="""
-    # those that are going on
+    # those that are running
     tradewind ps
-    # those that are over, too, of another store
+    # also those that have ended, of another store
     tradewind ps --all --store s3://my-bucket/tradewind
     """,
 )
-@click.option("--all", "every", is_flag=True, help="Those that are over, too.")
-@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--all", "every", is_flag=True, help="Also list runs that have ended.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(every: bool, store_url: str | None, as_json: bool) -> None:
-    """The runs that are going on: where, how far, for how much."""
+    """Status of runs: where, how far, for how much."""
     from tradewind import runs_store
     from tradewind import store as stores
 
@@ -59,7 +59,7 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
         render.table(columns, [_texts(each) for each in rows])
         say_if_alone(opened, loaded)
     else:
-        click.echo("no runs" if every else "no runs are going on; --all shows those that are over")
+        click.echo("no runs" if every else "no runs are running; --all shows those that have ended")
     for run_id, error in troubles[1:]:
         click.echo(f"{run_id}: {error.message}", err=True)
     if troubles:
@@ -73,8 +73,8 @@ def say_if_alone(store: Store, loaded: list[Loaded]) -> None:
     since = [each.commits[-1].at for each in loaded if each.state.phase in ("waiting", "active")]
     if since and is_alone(store, min(since)):
         render.note(
-            "Nobody looks after what goes on here, and interruptions are not made good:"
-            " `tradewind watch` does."
+            "No controller is running for these runs: interrupted machines are not replaced."
+            " Start one: `tradewind watch`"
         )
 
 

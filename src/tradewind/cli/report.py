@@ -29,12 +29,12 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 )
 @click.argument("run")
 @click.option("--html", metavar="FILE", help="Write a page that opens offline.")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(run: str, html: str | None, store_url: str | None, as_json: bool) -> None:
-    """A run to send on: its timeline, progress, loss, money and events.
+    """A page about a run, to share: its timeline, progress, loss, money and events.
 
-    The page is one file that asks for nothing outside; without --html, the same in short."""
+    The page is one file that loads nothing from outside; without --html, the same in short."""
     from pathlib import Path
 
     from msgspec import to_builtins
@@ -122,7 +122,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     if others:
         rows.append(("beside", ", ".join(others)))
     lost = f", {number(report.lost)} steps made again" if report.steps else ""
-    taken = f"{report.taken:,} taken, {len(report.refusals):,} launches refused"
+    taken = f"{report.taken:,} interrupted, {len(report.refusals):,} launches refused"
     rows.append(("legs", f"{len(report.legs):,}, {taken}{lost}"))
     if report.checkpoints:
         kept = sum(each.there for each in report.checkpoints)
@@ -144,7 +144,10 @@ def _legs(report: Report) -> None:
     else:
         columns = [
             render.Column("MACHINES", grow=True),
-            *(render.Column(name, right=True) for name in ("LEGS", "TAKEN", "REFUSED", "HELD")),
+            *(
+                render.Column(name, right=True)
+                for name in ("LEGS", "INTERRUPTED", "REFUSED", "HELD")
+            ),
             render.Column("COST", right=True),
         ]
         rows = [

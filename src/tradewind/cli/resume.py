@@ -11,17 +11,17 @@ from tradewind.cli.base import Command
     "resume",
     cls=Command,
     examples="""
-    # it ran out of money: go on from the checkpoint
+    # it ran out of money: resume from the checkpoint
     tradewind resume finetune --budget '$50'
-    # it was stopped: go on, with another deadline
+    # it was stopped: resume, with another deadline
     tradewind resume finetune --deadline 12h
     """,
 )
 @click.argument("run")
-@click.option("--budget", metavar="MONEY", help="A new one, for all that it costs since it began.")
-@click.option("--deadline", metavar="TIME", help="A new one, from now: 12h, 3d.")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
-@click.option("--detach", is_flag=True, help="Leave it to a process in the background.")
+@click.option("--budget", metavar="MONEY", help="New budget, for the whole run from its beginning.")
+@click.option("--deadline", metavar="TIME", help="New deadline, from now: 12h, 3d.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
+@click.option("--detach", is_flag=True, help="Continue in the background.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
 def command(
     run: str,
@@ -31,7 +31,7 @@ def command(
     detach: bool,
     as_json: bool,
 ) -> None:
-    """Go on from the last checkpoint with a run that failed, was stopped or ran out of money."""
+    """Resume a run that failed, was stopped or ran out of money, from its last checkpoint."""
     from tradewind import runs_store
     from tradewind import store as stores
     from tradewind.api import orders

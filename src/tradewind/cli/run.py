@@ -36,7 +36,9 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     """,
 )
 @click.argument("file", metavar="WORKLOAD|PLAN")
-@click.option("--local", is_flag=True, help="On this computer, priced as the plan's machines.")
+@click.option(
+    "--local", is_flag=True, help="Run on this computer, at the prices of the plan's machines."
+)
 @click.option(
     "--on",
     "named",
@@ -46,25 +48,39 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     " that is set up.",
 )
 @click.option(
-    "--region", "regions", multiple=True, metavar="REGION", help="With --on: only in this one."
+    "--region",
+    "regions",
+    multiple=True,
+    metavar="REGION",
+    help="Rent only in this region (with --on).",
 )
 @click.option(
-    "--nodes", type=click.IntRange(1, _MOST_LOCAL), help="With --local: so many machines."
+    "--nodes", type=click.IntRange(1, _MOST_LOCAL), help="Number of local machines (with --local)."
 )
-@click.option("--folder", metavar="DIR", help="What the job needs. Default: the file's own folder.")
-@click.option("--project", default="", metavar="NAME", help="Whose money it is.")
-@click.option("--tag", "tags", multiple=True, metavar="NAME=VALUE", help="For reports. Repeatable.")
-@click.option("--chaos", metavar="LIFE", help="With --local: how long spot machines live.")
+@click.option(
+    "--folder",
+    metavar="DIR",
+    help="Folder to send with the job. Default: that of the workload file.",
+)
+@click.option(
+    "--project", default="", metavar="NAME", help="Project to charge, for cost reports and budgets."
+)
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME=VALUE", help="Tag for cost reports. Repeatable."
+)
+@click.option(
+    "--chaos", metavar="LIFE", help="Interrupt local spot machines about this often, e.g. 60s."
+)
 @click.option(
     "--trace",
     metavar="FILE[:SERIES,…]",
-    help="With --local: spot machines are there when they really were.",
+    help="Replay measured spot availability (with --local).",
 )
 @click.option(
-    "--trace-speed", type=float, metavar="X", help="With --trace: so many times as fast. Default 1."
+    "--trace-speed", type=float, metavar="X", help="Speed-up factor for --trace. Default 1."
 )
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
-@click.option("--detach", is_flag=True, help="Leave it to a process in the background.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
+@click.option("--detach", is_flag=True, help="Continue in the background.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
 def command(
@@ -84,7 +100,7 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Carry out a plan: rent, run, survive interruptions, finish, account for it.
+    """Run a workload: rent machines, survive interruptions, finish, account for it.
 
     The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
     run to a process in the background, and says how to come back."""
@@ -157,7 +173,7 @@ def _show(best: Plan, spec: Spec) -> None:
 
     click.echo(plantable.in_words(best))
     first, more = spec.ways[0], len(spec.ways) - 1
-    others = f", and {render.count(more, 'other way')}" if more else ""
+    others = f", and {render.count(more, 'other option')}" if more else ""
     click.echo(f"  machines  {first.words}{others}")
     if first.nodes != best.nodes and spec.predicted_cost is not None:
         money = format_money(spec.predicted_cost, digits=2)
@@ -207,13 +223,13 @@ def _left_out(on: On) -> None:
     for words in on.rejected[:_SHOWN]:
         render.paragraph(f"  not       {words}", indent=" " * 12)
     if len(on.rejected) > _SHOWN:
-        click.echo(f"            and {render.count(len(on.rejected) - _SHOWN, 'other way')}")
+        click.echo(f"            and {render.count(len(on.rejected) - _SHOWN, 'other option')}")
     for words in on.warnings:
         render.note(words)
 
 
 def _ask() -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: add --yes")
+        raise click.UsageError("not a terminal, cannot ask: add --yes")
     if not click.confirm("Start?"):
         raise click.exceptions.Exit(0)

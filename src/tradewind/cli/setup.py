@@ -93,7 +93,7 @@ def _set_up(
     for note in cloud.notes(url, settings):
         render.note(note)
     render.note(
-        "whoever shares this store trusts each other: a job on one machine can read all its"
+        "everyone who shares this store trusts the others: a job on one machine can read all its"
         " runs, and overwrite and delete what machines write; who must not trust each other"
         " take a bucket each"
     )

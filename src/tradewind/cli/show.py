@@ -32,7 +32,7 @@ _WORDS, _LINES = 3, 12
     """,
 )
 @click.argument("run")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(run: str, store_url: str | None, as_json: bool) -> None:
     """One run: how it stands, its legs as a timeline, its events with their reasons."""
@@ -148,7 +148,7 @@ def timeline(legs: list[dict[str, Any]]) -> None:
     end = max(leg["to"] or max(leg["up"] or leg["from"], now) for leg in legs)
     span = max((end - start).total_seconds(), 1.0)
 
-    texts = [f"{leg['where']}: {leg['cause'].replace('_', ' ') or 'goes on'}" for leg in legs]
+    texts = [f"{leg['where']}: {leg['cause'].replace('_', ' ') or 'running'}" for leg in legs]
     texts = [one_line(text) for text in texts]
     # In a narrow terminal shorter bars, and at last what they are of below them.
     width = render.columns()

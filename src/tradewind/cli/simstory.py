@@ -15,9 +15,9 @@ GOES_WRONG = {
     "crash": "a controller dies at a step",
     "stall": "a step takes long",
     "refuse": "a launch is refused",
-    "unknown": "nobody learns what became of a launch",
+    "unknown": "the result of a launch is unknown",
     "dud": "a machine never comes up",
-    "vanish": "a machine is taken",
+    "vanish": "a machine is interrupted",
     "zombie": "a machine is listed as ended and lives",
     "cut_off": "a machine cannot reach the store",
     "hardware": "a machine breaks its job",
@@ -40,7 +40,7 @@ def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.cancel_at_s is not None:
         yield "cancelled", f"after {format_duration(scenario.cancel_at_s)}"
     if scenario.resumes:
-        yield "resumed", "once, with more money and time, if it has ended badly"
+        yield "resumed", "once, with more money and time, if it did not succeed"
     quiet = format_duration(scenario.quiet_s)
     if _chances(scenario.chances):
         yield "goes wrong", f"until {quiet}: {', '.join(_chances(scenario.chances))}"

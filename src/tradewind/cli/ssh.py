@@ -22,7 +22,7 @@ from tradewind.cli.base import Command
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.option("--rank", type=click.IntRange(0), default=0, help="Of its machines, this one.")
 @click.option("--key", metavar="FILE", default="", help="By ssh with this key.")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--print", "only_print", is_flag=True, help="Print the command, and do not run it.")
 def command(
     run: str, words: tuple[str, ...], rank: int, key: str, store_url: str | None, only_print: bool

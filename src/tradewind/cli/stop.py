@@ -17,11 +17,11 @@ from tradewind.cli.base import Command
     """,
 )
 @click.argument("run")
-@click.option("--store", "store_url", metavar="URL", help="Where the run lives.")
-@click.option("--no-wait", is_flag=True, help="Ask, and leave the rest to whoever watches it.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
+@click.option("--no-wait", is_flag=True, help="Ask, and do not wait until it has stopped.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(run: str, store_url: str | None, no_wait: bool, as_json: bool) -> None:
-    """Ask a run to save, stop and give its machines back."""
+    """Cancel a run: it saves, stops and terminates its machines."""
     from tradewind import runs_store
     from tradewind import store as stores
     from tradewind.api import orders
@@ -36,10 +36,10 @@ def command(run: str, store_url: str | None, no_wait: bool, as_json: bool) -> No
         outcome = state.outcome or None
         if not as_json:
             words = runview.outcome(state) or "it was never submitted"
-            click.echo(f"{run_id} is over already: {words}")
+            click.echo(f"{run_id} has ended already: {words}")
     elif not no_wait:
         outcome = follow.until_over(opened, run_id, quiet=as_json)
     elif not as_json:
-        click.echo(f"{run_id} was asked to stop; whoever looks after it sees to that")
+        click.echo(f"{run_id} was asked to stop; the next controller pass stops it")
     if as_json:
         render.print_json({"run": run_id, "store": opened.url, "asked": asked, "outcome": outcome})

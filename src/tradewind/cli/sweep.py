@@ -29,14 +29,14 @@ _SMALL = ("token", "wish", "log")
     tradewind sweep --yes
     """,
 )
-@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(store_url: str | None, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """End machines and processes that no run claims, and remove what runs have left behind.
+    """Clean up: terminate machines and processes that belong to no run, delete leftover files.
 
-    Nothing of a run that goes on, or that is being submitted, is touched."""
+    Nothing of a run that is active, or that is being submitted, is touched."""
     from tradewind import store as stores
 
     opened = stores.open(store_url)
@@ -83,7 +83,7 @@ def _show(found: Found) -> None:
 
 def _ask() -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError("nobody is there to be asked: add --yes, or --dry-run to look only")
+        raise click.UsageError("not a terminal, cannot ask: add --yes, or --dry-run to look only")
     if not click.confirm("Do it?"):
         raise click.exceptions.Exit(0)
 

@@ -26,7 +26,7 @@ def _command(cloud: Rentable) -> click.Command:
         regions="Look there too; those that were set up are looked at anyway. May be repeated.",
         words=f"Remove what setup made at {cloud.title} for a store: by name and tag, and nothing"
         " else.",
-        more="Refuses while runs of the store go on or its machines are up. The bucket stays,"
+        more="Refuses while runs of the store are active or its machines are up. The bucket stays,"
         " unless it is asked for.",
         example=f"# what would be removed, and then remove it\ntradewind teardown {cloud.name}",
     )

@@ -17,10 +17,10 @@ from tradewind.cli.base import Command
     tradewind tick --store s3://my-bucket/tradewind
     """,
 )
-@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(store_url: str | None, as_json: bool) -> None:
-    """One pass: look at every run, decide, record, act. For cron, a CI job or a function."""
+    """One controller pass: look at every run, decide, record, act. For cron or a CI job."""
     from tradewind import store as stores
     from tradewind.api import fleet
     from tradewind.cli import runview
@@ -43,7 +43,7 @@ def command(store_url: str | None, as_json: bool) -> None:
             beats = {who: pulse.beat for who, pulse in memory.pulses.items() if pulse.beat}
             click.echo(f"{name}  {runview.status(memory.state, beats, now)}")
         if not runs:
-            click.echo("no runs are going on")
+            click.echo("no runs are running")
     if loop.unkept:
         click.echo(f"what this pass has seen is not kept: {loop.unkept.message}", err=True)
     if troubles:

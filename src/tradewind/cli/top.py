@@ -24,14 +24,14 @@ Look = Callable[[], "list[View]"]
     "top",
     cls=Command,
     examples="""
-    # all runs that are going on, until Ctrl-C
+    # all active runs, until Ctrl-C
     tradewind top
     # a training that you started yourself, by its folder
     tradewind top checkpoints/
     """,
 )
 @click.argument("run", required=False)
-@click.option("--once", is_flag=True, help="Print it once, and do not stay.")
+@click.option("--once", is_flag=True, help="Print once and exit.")
 @click.option(
     "--every",
     "every_s",
@@ -39,17 +39,17 @@ Look = Callable[[], "list[View]"]
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="Between two looks.",
+    help="Seconds between updates.",
 )
-@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, once.")
 def command(
     run: str | None, once: bool, every_s: float, store_url: str | None, as_json: bool
 ) -> None:
-    """What trainings do now: speed, loss, GPUs, and what holds them up.
+    """Live metrics of trainings: speed, loss, GPU use, and the bottleneck.
 
     RUN is a run, or the folder of a training that runs by itself, such as checkpoints/. Without
-    it, all runs that are going on."""
+    it, all active runs."""
     if run is not None and Path(run).is_dir():
         look = _of_folder(Path(run))
     elif run is not None and "/" in run:
@@ -140,7 +140,7 @@ def _of_runs(run: str | None, store_url: str | None) -> Look:
 
 def _print_once(views: list[View]) -> None:
     if not views:
-        render.paragraph("no runs are going on; to look at any other training, name its folder")
+        render.paragraph("no runs are running; to look at any other training, name its folder")
     out = render.console()
     for number, view in enumerate(views):
         if number:
@@ -162,7 +162,7 @@ def _stay(look: Look, every_s: float) -> None:
             try:
                 views = look()
                 parts = [part for view in views for part in (view.drawn(out.width), Text(""))]
-                shown = Group(*parts) if views else Text("no runs are going on")
+                shown = Group(*parts) if views else Text("no runs are running")
             except NotFound:
                 raise
             except TradewindError as error:  # a store that does not answer: the next look may

@@ -161,7 +161,7 @@ def _warnings(lives: list[Life]) -> list[str]:
 
 def _show(script: Path, result: dict[str, Any]) -> None:
     if result["refused"]:
-        click.echo(f"{script.name} cannot be resumed to the bit, and the session says so:")
+        click.echo(f"{script.name} cannot be resumed bit-exact; the session warns:")
         click.echo(f"  {result['refused']}")
         return
     for row in result["compared"]:
@@ -180,7 +180,7 @@ def _show(script: Path, result: dict[str, Any]) -> None:
     for words in result["causes"]:
         click.echo(f"likely: {words}")
     click.echo(
-        f"{script.name} resumes to the bit"
+        f"{script.name} resumes bit-exact"
         if result["same"]
-        else f"{script.name} does not resume to the bit"
+        else f"{script.name} does not resume bit-exact"
     )

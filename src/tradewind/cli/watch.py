@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     "watch",
     cls=Command,
     examples="""
-    # come back to a run, until it is over
+    # come back to a run, until it ends
     tradewind watch finetune
-    # look after all runs, until Ctrl-C
+    # control all runs, until Ctrl-C
     tradewind watch
     """,
 )
 @click.argument("run", required=False)
-@click.option("--store", "store_url", metavar="URL", help="Where the runs live.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line for each event.")
 def command(run: str | None, store_url: str | None, as_json: bool) -> None:
-    """Look after one run until it is over, or after all of them until interrupted.
+    """Run a controller for one run until it ends, or for all of them until Ctrl-C.
 
-    Any number of these may be at work at once, on any computer that reaches the store."""
+    Any number of controllers may run at once, on any computer that reaches the store."""
     from tradewind import runs_store
     from tradewind import store as stores
     from tradewind.api import owned
@@ -105,5 +105,5 @@ def _all(store: Store, as_json: bool) -> None:
                 click.echo(f"{run_id}: {runview.outcome(state)}")
 
     loop = fleet.loop(store)
-    render.remark(f"looking after all runs in {store.url}; Ctrl-C ends it")
+    render.remark(f"controlling all runs in {store.url}; Ctrl-C ends it")
     loop.watch(lambda: True, tell=tell)

@@ -115,8 +115,8 @@ class Rehearsal:
             self._troubled_s = clock.stopwatch()
         elif clock.stopwatch() - self._troubled_s > _TROUBLE_S:
             raise TradewindError(
-                f"the run cannot go on: {troubled.removeprefix('trouble: ')}",
-                hint="mend that, and run the demo again",
+                f"the run cannot continue: {troubled.removeprefix('trouble: ')}",
+                hint="fix that, and run the demo again",
             )
 
     def _said(self) -> list[str]:

@@ -83,12 +83,12 @@ class Standing(Struct, frozen=True, kw_only=True):
         if reached < 80:
             return f"more than half is spent; {left} left"
         if reached < 100:
-            then = "nothing more is bought" if self.budget.what == STOP else "runs go on"
+            then = "nothing more is bought" if self.budget.what == STOP else "runs continue"
             return f"nearly spent; {left} left, then {then}"
         over = self.spent - self.budget.month
         spent = f"over by {format_money(over, digits=2)}" if over else "spent"
         if self.budget.what == WARN:
-            return f"{spent}; it only warns: runs go on"
+            return f"{spent}; it only warns: runs continue"
         day = datetime.fromtimestamp(self.resets_s, UTC).strftime("%Y-%m-%d")
         return f"{spent}; nothing more is bought before {day}"
 

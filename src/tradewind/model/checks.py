@@ -37,7 +37,7 @@ def whole(values: Mapping[str, Any], *names: str, field: str = "") -> Iterator[F
         if not isinstance(value, int) or isinstance(value, bool):
             yield Fault(field or name, f"{shown(value)} is not a whole number")
         elif value < 1:
-            yield Fault(field or name, f"{value} is not more than nought")
+            yield Fault(field or name, f"{value} is not more than 0")
         elif value > MOST:
             yield Fault(field or name, f"{value:.3g} is more than can be")
 
@@ -50,7 +50,7 @@ def positive(values: Mapping[str, Any], *names: str, field: str = "") -> Iterato
         if not isinstance(value, int | float) or isinstance(value, bool):
             yield Fault(field or name, f"{shown(value)} is not a number")
         elif not 0 < value <= MOST:
-            yield Fault(field or name, f"{value:g} is not more than nought")
+            yield Fault(field or name, f"{value:g} is not more than 0")
 
 
 def text(values: Mapping[str, Any], *names: str, most: int = 1000) -> Iterator[Fault]:

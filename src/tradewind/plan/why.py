@@ -112,7 +112,7 @@ def _weighed(
             had = float(candidates.had[at])
             return (
                 "capacity",
-                f"costs {shown}, but is only {format_chance(had)} likely to be had",
+                f"costs {shown}, but is only {format_chance(had)} likely to be available",
                 at,
             )
         words = f"costs {times:.1f}×: {shown}" if times >= 1.05 else f"costs a little more: {shown}"

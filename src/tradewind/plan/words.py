@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 KINDS = {
     "money": "dearer",
     "time": "too slow or too unsure",
-    "capacity": "too unlikely to be had",
+    "capacity": "too unlikely to be available",
     "memory": "without the memory",
     "price": "without a price to trust",
     "limits": "outside your limits",
@@ -63,7 +63,7 @@ def what_binds(plans: Plans) -> str:
             words = f"{cheapest.why} it would do"
         return f"what binds is {limits}; {words}"
     if plans.front:
-        return "more than one limit must give way: deadline and budget together"
+        return "more than one limit must be relaxed: deadline and budget together"
     kinds = Counter(loser.kind for loser in plans.losers if loser.kind != "price")
     if kinds:
         return f"most types are {KINDS.get(kinds.most_common(1)[0][0])}; --all-losers lists all"

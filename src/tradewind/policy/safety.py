@@ -57,7 +57,7 @@ def safest(known: Known) -> Choice:
         n for n, option in enumerate(known.options) if is_safe(option) and can_be_had(known, n)
     ]
     if not usable:
-        return Choice(None, "no on-demand machine can be had")
+        return Choice(None, "no on-demand machine is available")
 
     def end_s(n: int) -> float:
         return known.options[n].start_s + known.work / known.options[n].rate
@@ -65,7 +65,7 @@ def safest(known: Known) -> Choice:
     good = [n for n in usable if affordable(known, n)]
     if good:
         best = min(good, key=lambda n: (end_s(n) * known.options[n].price, n))
-        return Choice(best, "on-demand: the deadline leaves no time for anything that may be taken")
+        return Choice(best, "on-demand: the deadline leaves no time for interruptions")
     best = min(usable, key=lambda n: (end_s(n), n))
     return Choice(best, "on-demand, the fastest: it will be late all the same")
 

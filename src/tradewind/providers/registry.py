@@ -75,6 +75,6 @@ def of_machine(machine_id: str) -> Cloud:
 def aboard(name: str) -> Aboard:
     """The cloud's part on its machines, which is all that they import of it."""
     if name not in CLOUDS:
-        raise InvalidValue(f"nobody knows how {name!r} tells that it takes a machine")
+        raise InvalidValue(f"unknown how {name!r} gives interruption notices")
     found: Aboard = import_module(f"{__package__}.{CLOUDS[name]}.aboard").ABOARD
     return found

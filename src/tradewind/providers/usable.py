@@ -21,7 +21,7 @@ KINDS = {
     "no_spot": "the type is not sold on the spot market",
     "quota": "the quota is smaller than what is needed, however little is in use",
     "in_use": "the quota would do, if others did not use so much of it",
-    "price": "spot costs as much as on-demand, which can be had",
+    "price": "spot costs as much as on-demand, which is available",
 }
 
 

@@ -76,11 +76,16 @@ def _refused(leg: Stay, event: events.LaunchRefused, at: datetime) -> Refusal:
     )
 
 
+def _by_notice(reason: str) -> bool:
+    """In the words of supervisors, and in those that journals of earlier versions have."""
+    return "interruption notice" in reason or "will take" in reason
+
+
 def _over(leg: Stay, event: events.LegOver, at: datetime, saved: float) -> Stay:
     step = max(leg.step, event.step)
     lost = 0.0 if event.cause == "finished" else max(step - saved, 0.0)
     noticed = leg.noticed
-    if noticed is None and event.cause == "interrupted" and "will take" in event.reason:
+    if noticed is None and event.cause == "interrupted" and _by_notice(event.reason):
         noticed = at  # it had saved and stopped before anybody saw the notice
     return replace(
         leg,

@@ -11,7 +11,7 @@ REAL = (
 )
 _MADE_UP = (
     "Simulated: the machines. They were processes of one computer that stood for the types and"
-    " zones named here, at the prices of the plan: nobody was billed."
+    " zones named here, at the prices of the plan: no one was billed."
 )
 
 

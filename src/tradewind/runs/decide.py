@@ -179,7 +179,7 @@ def _doings(state: RunState, seen: Seen) -> list[Action]:
         why = f"they carry our tag, and no journal has asked for them in {GRACE_S} s"
         doings.append(Terminate(provider, tuple(names), why))
     if seen.marked and state.phase == "closed":
-        doings.append(Forget("it is over and accounted for"))
+        doings.append(Forget("it has ended and is accounted for"))
     return doings
 
 

@@ -239,7 +239,7 @@ def _closed(state: RunState, event: events.Closed) -> None:
 
 def _resumed(state: RunState, event: events.Resumed) -> None:
     if state.spec is None or state.outcome == "succeeded":
-        raise BadFile(f"the journal goes on with a run that has {state.outcome or 'no spec'}")
+        raise BadFile(f"the journal continues a run that has {state.outcome or 'no spec'}")
     _phase(state, "closed", "waiting")
     state.spec = replace(
         state.spec,
@@ -266,7 +266,7 @@ def _phase(state: RunState, old: str, new: str) -> None:
 
 def _going_on(state: RunState) -> None:
     if state.phase not in ("waiting", "active"):
-        raise BadFile(f"the journal goes on with a run that is {state.phase or 'not submitted'}")
+        raise BadFile(f"the journal continues a run that is {state.phase or 'not submitted'}")
 
 
 def _leg(state: RunState, number: int) -> Leg:

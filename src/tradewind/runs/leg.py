@@ -45,7 +45,7 @@ def during(
     if leg.state == "draining":
         if beats and all(beat.doing in ("stopped", "finished") for beat in beats):
             killed = any(beat.exit_code == _KILLED for beat in beats)
-            why = "its time to save was over" if killed else "it has stopped, as it was asked to"
+            why = "its time to save ran out" if killed else "it stopped as requested"
             return [_over(leg, beats, leg.cause, why)]
         if seen.known_s(leg.at) >= DRAIN_S:
             return [_over(leg, beats, leg.cause, f"it did not stop within {DRAIN_S} s")]
@@ -57,7 +57,7 @@ def unwanted(state: RunState, spec: Spec, seen: Seen, now: float) -> tuple[str, 
     if state.cancelled:
         return "cancelled", state.cancelled
     if spec.hard and spec.deadline_s is not None and now >= spec.deadline_s:
-        return "too_late", "the deadline has passed, and the work is worth nothing after it"
+        return "too_late", "the deadline has passed (hard: true)"
     if spec.max_duration_s is not None:
         up_s = used_s(state, seen)
         if up_s >= spec.max_duration_s:
@@ -76,7 +76,7 @@ def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) ->
     patience = facts.listing_lag_s if not facts.tokens else facts.boot_timeout_s
     doubtful = facts.tokens or leg.unknown or leg.requested_at not in seen.wrote
     if doubtful and waited >= patience:
-        why = f"nobody knows what became of the purchase, and after {patience} s"
+        why = f"unknown whether the launch succeeded, and after {patience} s"
         some = f"only {len(leg.machines)} machines are" if leg.machines else "no machine is"
         return [
             LegOver(
@@ -119,13 +119,11 @@ def _billed_s(state: RunState, leg: Leg, seen: Seen) -> float:
 def _finished(state: RunState, leg: Leg, beats: list[Heartbeat]) -> list[Event]:
     if len(beats) < len(leg.machines) or any(beat.doing != "finished" for beat in beats):
         return []
-    records: list[Event] = [
-        _over(leg, beats, "finished", "the job has ended well on every machine")
-    ]
+    records: list[Event] = [_over(leg, beats, "finished", "the job succeeded on every machine")]
     if state.relief:
-        why = f"the job has ended well on leg {leg.number}"
+        why = f"the job succeeded on leg {leg.number}"
         records.append(LegOver(leg=state.relief.number, cause=NOT_NEEDED, reason=why))
-    return [*records, Ended(outcome="succeeded", reason="the job has ended well")]
+    return [*records, Ended(outcome="succeeded", reason="the job succeeded")]
 
 
 def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> list[Event]:
@@ -156,14 +154,14 @@ def _gone(state: RunState, leg: Leg, name: str, beats: list[Heartbeat]) -> tuple
     it should even have come up and with nothing saved, may as well have ended by itself, and so
     would the next and the one after that."""
     if leg.request.way.market != "spot":
-        return "infrastructure", f"machine {name} has ended by itself"
+        return "infrastructure", f"machine {name} ended by itself"
     machine = state.machines[name].machine
     up_s = (machine.ended_s or machine.launched_s) - machine.launched_s
     saved = max([state.saved, *(beat.saved for beat in beats)])
     told = any(beat.notice for beat in beats)
     if told or saved > leg.began_at or up_s >= leg.request.way.facts.boot_timeout_s:
-        return "interrupted", f"machine {name} was taken"
-    return ENDED_EARLY, f"machine {name} was taken, or has ended by itself, after {up_s} s"
+        return "interrupted", f"the provider reclaimed machine {name}"
+    return ENDED_EARLY, f"machine {name} was reclaimed, or ended by itself, after {up_s} s"
 
 
 def _running(
@@ -186,7 +184,7 @@ def _running(
         return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
     for beat in beats:
         if beat.notice:
-            why = f"the provider will take machine {beat.machine_id}"
+            why = f"interruption notice for machine {beat.machine_id}"
             return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
     idle_s = min((beat.idle_s for beat in beats), default=0.0)
     seen_all = len(beats) == len(leg.machines)  # one of which nothing is known may be at work

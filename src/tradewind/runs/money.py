@@ -38,7 +38,7 @@ def spent(state: RunState, seen: Seen, *, ended_only: bool = False) -> int:
 
 
 def countable(state: RunState, seen: Seen) -> bool:
-    """Whether every provider of a living machine has told its time: without it nobody knows what
+    """Whether every provider of a living machine has told its time: without it, unknown is what
     the machine has cost by now."""
     return all(
         rented.ended or state.requests[rented.machine.leg].way.provider in seen.clocks

@@ -56,7 +56,7 @@ def after(
     records: list[Event] = [announced] if announced else []
     records += loudly(state, len(state.requests) + 1, trouble)
     if not usable:
-        return [*records, Ended(outcome="failed", reason=f"nothing can be bought: {why}")]
+        return [*records, Ended(outcome="failed", reason=f"nothing can be launched: {why}")]
     if not affordable:
         return [*records, *_poor(state, spec, seen, usable)]
     # A first spot machine that has ended early is replaced at once, as one that was taken.
@@ -97,7 +97,7 @@ def _other_than_planned(
     elif not has(affordable):
         why = "does not fit what may be spent"
     else:
-        why = "comes behind it, as each launch weighs prices, starts and chances anew"
+        why = "ranks lower now: each launch compares prices, starts and chances again"
     return f"The plan's own choice, {planned.words}, {why}"
 
 
@@ -113,12 +113,12 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
         )
         return Ended(outcome="too_long", reason=why)
     if state.over_cause == "idle":
-        return Ended(outcome="idle", reason="the job did nothing, and was to be stopped then")
+        return Ended(outcome="idle", reason="the job did nothing, and on_idle is stop")
     if state.failures >= spec.tries:
         why = f"the job has failed {state.failures} times without getting further"
         return Ended(outcome="failed", reason=why)
     if state.troubles >= MOST_TROUBLES:
-        why = f"{state.troubles} legs in a row came to nothing, the last by {state.over_cause}"
+        why = f"{state.troubles} legs in a row made no progress; last cause: {state.over_cause}"
         return Ended(outcome="failed", reason=why)
     return None
 
@@ -168,13 +168,13 @@ def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> l
         if state.warned.get("waiting", 0) >= month.number:
             return []
         why = (
-            f"nothing is bought for now: its project's month: {month.words};"
-            f" {format_money(least, digits=2)} must be free for the next machines"
+            f"waiting for the project's budget: {month.words};"
+            f" {format_money(least, digits=2)} is needed for the next launch"
         )
         return [Warned(about="waiting", level=month.number, reason=why)]
     why = (
-        f"{format_money(sure, digits=2)} of {format_money(spec.budget, digits=2)} are spent, and"
-        f" {format_money(least, digits=2)} must be left when machines are bought, for the time"
-        " until it is sure that they obey"
+        f"{format_money(sure, digits=2)} of {format_money(spec.budget, digits=2)} spent,"
+        f" and a launch needs {format_money(least, digits=2)} in reserve, for machines that never"
+        " report; `tradewind resume --budget` continues it"
     )
     return [Ended(outcome="out_of_budget", reason=why)]

@@ -9,12 +9,12 @@ NO_RETURN = ("succeeded", "abandoned")
 
 RUN = {
     ("", "waiting"): "submitted: no machine is held, and the next purchase is chosen",
-    ("", "closed"): "whoever began to submit it was cut off; too late now",
+    ("", "closed"): "submitting it was cut off; too late now",
     ("waiting", "active"): "a purchase was recorded: there is a leg",
-    ("active", "waiting"): "the leg is over, and the work is not done: another will be chosen",
+    ("active", "waiting"): "the leg ended, and the work is not done: another will be chosen",
     ("waiting", "ended"): "the outcome is known: nothing is bought any more",
     ("ended", "closed"): "every machine has ended and is accounted for",
-    ("closed", "waiting"): "its user wants it to go on",
+    ("closed", "waiting"): "its user has resumed it",
 }
 
 LEG = {
@@ -23,9 +23,9 @@ LEG = {
     ("requested", "over"): "refused, or its outcome stayed unknown, or it is no longer wanted",
     ("booting", "running"): "every supervisor has reported",
     ("booting", "draining"): "it is no longer wanted, but its job may have begun",
-    ("booting", "over"): "a machine never came up, or was taken before it did",
+    ("booting", "over"): "a machine never came up, or was interrupted before it did",
     ("running", "draining"): "it is to save and to stop: notice, move, cancel, budget or deadline",
-    ("running", "over"): "the job ended, or a machine was taken or lost",
+    ("running", "over"): "the job ended, or a machine was interrupted or lost",
     ("draining", "over"): "it has stopped, or did not in time",
 }
 

@@ -38,7 +38,7 @@ def _budget(state: RunState, spec: Spec, seen: Seen) -> Iterator[Warned]:
     left = format_money(max(spec.budget - gone, 0), digits=2)
     why = f"{level} % of its budget of {format_money(spec.budget, digits=2)} is spent; {left} left"
     if level >= 80:
-        why += ", then it saves and ends: `tradewind resume --budget` would go on"
+        why += ", then it saves and ends: `tradewind resume --budget` continues it"
     yield Warned(about="budget", level=level, reason=why)
 
 

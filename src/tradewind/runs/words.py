@@ -40,13 +40,13 @@ def _words(event: events.Event) -> str:
         case events.LaunchRefused():
             return f"leg {event.leg} refused, {event.kind.replace('_', ' ')}: {event.reason}"
         case events.LaunchUnknown():
-            return f"leg {event.leg}: it is not known what became of the launch: {event.reason}"
+            return f"leg {event.leg}: unknown whether the launch succeeded: {event.reason}"
         case events.LegUp():
             return f"leg {event.leg} is up: {event.reason}"
         case events.LegDraining():
-            return f"leg {event.leg} is to save and stop ({event.cause}): {event.reason}"
+            return f"leg {event.leg} must save and stop ({event.cause}): {event.reason}"
         case events.LegOver():
-            return f"leg {event.leg} is over ({event.cause.replace('_', ' ')}): {event.reason}"
+            return f"leg {event.leg} ended ({event.cause.replace('_', ' ')}): {event.reason}"
         case events.Forecast():
             return f"forecast: {event.reason}"
         case events.Warned():

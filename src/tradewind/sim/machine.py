@@ -172,7 +172,7 @@ class SimMachine:
 
     def _taken(self) -> None:
         if self._rental.ended is None:
-            self._world.fault("machine taken")
+            self._world.fault("machine interrupted")
             self._cloud.end(self._rental, "taken by the provider")
 
     def _declared_dead(self, lie: tuple[int, int]) -> None:

@@ -64,7 +64,7 @@ def simulate(case: Case, policy: Policy) -> Outcome:
         if held < 0:
             continue
         if held < zones:
-            assert watched[held].up, f"{case.zones[held]} is not to be had"
+            assert watched[held].up, f"{case.zones[held]} is not available"
             cost += prices[held] * gap_s
         else:
             cost += case.on_demand * gap_s

@@ -388,8 +388,8 @@ class ObjectStore:
             )
         return SourceFailed(
             f"{self.url} did not answer for {key}: {first_words(error)}",
-            hint="try again, and check the network and the endpoint; if it was a write, nobody"
-            " knows whether it was done",
+            hint="try again, and check the network and the endpoint; a write may or may not"
+            " have happened",
         )
 
 

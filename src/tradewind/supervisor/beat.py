@@ -73,12 +73,12 @@ def orders(me: Me) -> Steps[None]:
         for event in commit.events:
             # A refusal too: another's call with the same id may have gone through after it.
             if isinstance(event, LegOver | LaunchRefused) and event.leg == me.leg:
-                me.fenced = f"its leg is over: {event.reason}"
+                me.fenced = f"its leg has ended: {event.reason}"
             elif isinstance(event, LegOver) and event.leg == me.relieves:
                 me.relieves = 0  # what it saved is there to go on from
             elif isinstance(event, LegRequested) and event.request.leg > me.leg:
                 if event.request.relieves != me.leg:
-                    me.fenced = me.fenced or "another leg has taken its place"
+                    me.fenced = me.fenced or "another leg has replaced it"
             elif isinstance(event, Ended):
                 me.fenced = me.fenced or f"the run has ended: {event.reason}"
             elif isinstance(event, LegDraining) and event.leg == me.leg:

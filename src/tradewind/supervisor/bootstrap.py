@@ -170,7 +170,7 @@ def _wheels(kit: str, folder: Path) -> Path:
         if source.is_dir():
             return source
     elif parts.scheme != "https":
-        raise Trouble(f"the kit cannot be had by {parts.scheme}://")
+        raise Trouble(f"the kit cannot be downloaded by {parts.scheme}://")
     wanted = fragment.removeprefix("sha256=") or Path(parts.path).parent.name
     if not re.fullmatch(r"[0-9a-f]{64}", wanted):
         raise Trouble(f"nothing says what the kit {address} must hash to")
@@ -183,7 +183,7 @@ def _wheels(kit: str, folder: Path) -> Path:
         with tar.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise Trouble(f"the kit {address} cannot be had: {error}") from None
+        raise Trouble(f"the kit {address} cannot be downloaded: {error}") from None
     if digest != wanted:
         raise Trouble(f"the kit {address} is not what it should be: its hash is {digest}")
     return _untarred(tar, folder / "wheels")

@@ -127,7 +127,7 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
             return [ShutDown(f"it is done, and its time is up in {_left_s(me, uptime_s):.0f} s")]
         elif uptime_s - me.idle_since_s >= UNATTENDED_S:
             me.shut_down = True
-            return [ShutDown(f"it is done, and nobody came for {UNATTENDED_S} s")]
+            return [ShutDown(f"it is done, and no controller came for {UNATTENDED_S} s")]
         return []
     if silent_s >= FENCE_S:
         me.doing = "stopped"
@@ -164,7 +164,7 @@ def _final(me: Me) -> str:
 
 def _save_why(me: Me, uptime_s: float) -> str:
     if me.notice:
-        return "the provider will take this machine"
+        return "interruption notice from the provider"
     if me.draining:
         return me.draining
     left_s = _left_s(me, uptime_s)
@@ -185,7 +185,7 @@ def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
         me.doing = "stopped"
         return []
     if job.exit_code == 0:
-        me.doing, me.reason = "finished", "the job has ended well"
+        me.doing, me.reason = "finished", "the job succeeded"
         return []
     here = me.nodes == 1 and not _save_why(me, uptime_s)
     if here and job.again and job.saved > me.killed_at:

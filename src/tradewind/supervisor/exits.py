@@ -25,7 +25,7 @@ class Blame(NamedTuple):
 
 
 _USER, _INFRASTRUCTURE = "user", "infrastructure"
-_KILLED = "a worker was killed from outside"
+_KILLED = "a worker was killed (SIGKILL)"
 
 WORDS: tuple[tuple[str, str, str], ...] = (
     # A user's own, though they look like trouble of the machine: first.
@@ -62,7 +62,7 @@ CODES: dict[int, str] = {
     -1: "SIGHUP from outside",
     -2: "SIGINT from outside",
     -7: "a bus error: memory, disk or a device",
-    -9: "killed from outside, or for want of memory",
+    -9: "killed (SIGKILL): most often the host ran out of memory (OOM killer)",
     -15: "SIGTERM from outside",
 }
 """Infrastructure's; a shell tells of signal N as 128 + N."""

@@ -329,7 +329,7 @@ class Work:
             raise BadFile(
                 f"the job of {self._boot.run_id} in the store is not the one that was submitted"
                 " from this computer: it is not run",
-                hint="somebody who may write the store has changed it; submit the job again",
+                hint="someone with write access to the store changed it; submit the job again",
             )
 
     def _fetch(self, key: str, sha256: str) -> None:

@@ -138,7 +138,7 @@ class Outputs:
             wanted = self._asked
             done = self._changed.wait_for(lambda: self._done >= wanted or self._over, timeout_s)
         if not done or self._over:
-            self._remark("the time was over before all output files were in the store")
+            self._remark("time ran out before all output files were in the store")
 
     def give_up(self) -> None:
         with self._changed:
@@ -309,7 +309,7 @@ def download(store: Store, run_id: str, rank: int, file: OutputFile, folder: Pat
         if digest != file.sha256:
             raise BadFile(
                 f"{file.path} in {store.url} is not what the machine has brought: its hash differs",
-                hint="somebody who may write the store has changed it, or it is damaged",
+                hint="someone with write access to the store changed it, or it is damaged",
             )
         beside.chmod(0o644)
         beside.replace(target)

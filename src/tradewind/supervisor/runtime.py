@@ -138,13 +138,15 @@ class Supervisor:
             me.notice, self._notice_left_s = True, left_s
         if self._notice.at_risk and not me.at_risk:
             me.at_risk = True
-            self._spool.remark("the provider may take this machine soon: the job is to save")
+            self._spool.remark(
+                "the provider may interrupt this machine soon: the job is asked to save"
+            )
             self._work.save_soon()
         if self._asked_to_end and not me.fenced:
             me.fenced = self._asked_to_end
         if self._kill_at_s is not None and uptime_s >= self._kill_at_s:
             self._kill_at_s = None
-            self._spool.remark("the job was killed: its time to save is over")
+            self._spool.remark("the job was killed: its time to save ran out")
             self._work.stop()
         job = self._work.seen()
         if self._work.spec is not None:

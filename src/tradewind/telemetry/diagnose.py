@@ -212,8 +212,8 @@ def _crowded(ranks: list[Figures]) -> list[Diagnosis]:
         Diagnosis(
             kind="crowded",
             share=least,
-            evidence=f"other processes have the processor {_share(least)} of the time in which"
-            " training could go on",
+            evidence=f"other processes use the CPU {_share(least)} of the time in which"
+            " training could run",
             todo=advice.crowded(ranks[0]),
         )
     ]

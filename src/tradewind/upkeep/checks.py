@@ -115,9 +115,9 @@ def credential_checks(
         yield Finding(
             about="credentials",
             level=WARNING,
-            what=f"{scheme}: nobody knows whether those {told} are accepted",
+            what=f"{scheme}: unknown whether those {told} are accepted",
             why="the store could not be asked",
-            todo="mend the store first",
+            todo="fix the store first",
             measured=measured | {"accepted": None},
         )
     else:
@@ -135,7 +135,7 @@ def clock_checks(store: Store, listings: Mapping[str, Listing]) -> Iterator[Find
             level=WARNING,
             what=f"TRADEWIND_NOW holds this computer's clock at {held}",
             why="no deadline comes nearer, and what runs have cost stands still",
-            todo="unset TRADEWIND_NOW where runs are looked after",
+            todo="unset TRADEWIND_NOW where controllers run",
         )
     else:
         for name, listing in listings.items():
@@ -221,7 +221,7 @@ def folder_checks(url: str) -> Iterator[Finding]:
         about="store",
         level=WARNING,
         what=f"{folder} can be {'written' if writes else 'read'} by every user of this computer",
-        why="whoever writes a store decides what its runs do"
+        why="anyone who can write to a store controls its runs"
         if writes
         else "journals, bundles and logs of all its runs are in it",
         todo=f"chmod o-rwx {shlex.quote(str(folder))}",

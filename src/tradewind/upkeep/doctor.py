@@ -116,7 +116,7 @@ def _unseen() -> Finding:
         level=WARNING,
         what="clocks, runs and orphans were not looked at",
         why="all that is known of them is in the store",
-        todo="mend the store first",
+        todo="fix the store first",
     )
 
 
@@ -169,7 +169,7 @@ def _attended(store: Store, sight: Survey) -> Finding:
     live = [n for n in sight.live if n in sight.states and sight.states[n].phase]
     many, them = (f"{len(live)} runs", "them") if len(live) != 1 else ("1 run", "it")
     if not live:
-        return Finding(about="runs", level=OK, what="none is going on", measured={"live": 0})
+        return Finding(about="runs", level=OK, what="no run is running", measured={"live": 0})
     found = attended.attention(store)
     ago_s = None if found.ago_s is None else round(found.ago_s, 1)
     measured = {"live": len(live), "attended_s_ago": ago_s}
@@ -177,14 +177,14 @@ def _attended(store: Store, sight: Survey) -> Finding:
         return Finding(
             about="runs",
             level=OK,
-            what=f"{many} going on, and somebody looks after {them}",
+            what=f"{many} running, and a controller for {them}",
             measured=measured,
         )
     return Finding(
         about="runs",
         level=WARNING,
-        what=f"{many} going on, and nobody looks after {them}: {format_names(live)}",
-        why="interruptions are not made good, and what has ended is not given back until it is"
+        what=f"{many} running, and no controller for {them}: {format_names(live)}",
+        why="interrupted machines are not replaced, and finished ones not terminated, until it is"
         " seen; each machine still stops at its own hard stop",
         todo="tradewind watch, or tradewind tick from cron",
         measured=measured,

@@ -61,7 +61,7 @@ def _silent(on_the_bus: int) -> Finding:
         return Finding(
             about="gpus",
             level=MISSING,
-            what="there is no GPU of NVIDIA",
+            what="there is no NVIDIA GPU",
             why="training on a GPU of this computer",
             todo="tradewind plan says which to rent",
             measured={"gpus": []},
@@ -86,8 +86,8 @@ def _suits(driver: Driver, torch: Torch) -> Finding:
             about="gpus",
             level=WARNING,
             what=f"torch {torch.version} is built without CUDA",
-            why="it trains on the processor, though there are GPUs",
-            todo=fix or "install a newer driver of NVIDIA first",
+            why="it trains on the CPU, though there are GPUs",
+            todo=fix or "install a newer NVIDIA driver first",
             measured=measured,
         )
     wants = "{}.{}".format(*torch.cuda)

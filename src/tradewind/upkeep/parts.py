@@ -37,7 +37,7 @@ _PARTS = (
         "tradewind.torch, `tradewind profile`, `tradewind demo`, benches of training",
     ),
     Part("cloud", ("obstore",), "0.12", "stores in buckets (s3://, gs://, az://)"),
-    Part("plot", ("matplotlib",), "3.8", "pictures (--plot)"),
+    Part("plot", ("matplotlib",), "3.8", "plots and charts (--plot)"),
     Part("calibrate", ("scipy",), "1.11", "`tradewind calibrate`"),
     Part("huggingface", ("transformers",), "5", "Hugging Face's Trainer (tw.hf)"),
     Part(

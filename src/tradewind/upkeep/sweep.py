@@ -209,7 +209,9 @@ def _own_files(over: _Over) -> Iterator[Item]:
     background said."""
     for path in sorted(wishes.folder().glob("*.json")):
         if over.for_good(path.stem):
-            yield Item("wish", path.stem, "how its machines were taken", partial(_unlink, path))
+            yield Item(
+                "wish", path.stem, "how its machines were interrupted", partial(_unlink, path)
+            )
     for path in sorted(handed.folder().glob("*.json")):
         if over.for_good(path.stem):
             yield Item("secrets", path.stem, "what its job was handed", partial(_unlink, path))

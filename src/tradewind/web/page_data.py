@@ -18,7 +18,7 @@ MOST_LOSERS = 2000
 
 KINDS = {
     "money": "costs more",
-    "capacity": "hardly to be had",
+    "capacity": "hardly available",
     "time": "too slow",
     "memory": "does not fit",
     "price": "no sound price",

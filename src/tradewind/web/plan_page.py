@@ -93,7 +93,7 @@ def _best(plans: Plans) -> str:
         '<th scope="col" class="wide">Accelerators</th><th scope="col">Market</th>'
         '<th scope="col" class="n">Cost</th><th scope="col" class="n">Time</th>'
         '<th scope="col" class="n wide">Chance</th>'
-        '<th scope="col" class="n wide">To be had</th></tr></thead>\n<tbody>\n'
+        '<th scope="col" class="n wide">Available</th></tr></thead>\n<tbody>\n'
         + "\n".join(rows)
         + "\n</tbody></table>\n</section>"
     )

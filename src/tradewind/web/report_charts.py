@@ -158,7 +158,7 @@ def _market(market: str) -> str:
 
 def leg_words(leg: Stay, clock: Clock) -> str:
     until = clock.at(leg.until) if leg.until else clock.now
-    cause = leg.cause.replace("_", " ") or "goes on"
+    cause = leg.cause.replace("_", " ") or "running"
     return (
         f"leg {leg.leg}: {leg.what} {MARKETS.get(leg.market, leg.market)} in {leg.place}, from"
         f" {after(clock.at(leg.since))} for {after(until - clock.at(leg.since))}, {cause},"

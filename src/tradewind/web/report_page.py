@@ -71,7 +71,7 @@ def _figures(report: Report) -> str:
         (
             "Legs",
             f"{len(report.legs):,}",
-            f"{report.taken:,} taken, {len(report.refusals):,} refused",
+            f"{report.taken:,} interrupted, {len(report.refusals):,} refused",
         )
     )
     if report.steps:
@@ -120,10 +120,10 @@ def _timeline(report: Report, clock: Clock) -> str:
         ("on-demand", "on demand", any(leg.market == "on_demand" for leg in legs)),
         ("starting", "starting", bool(legs)),
         ("noticed", "notice", any(leg.noticed for leg in legs)),
-        ("taken", "machine taken", any(leg.taken for leg in legs)),
+        ("taken", "machine interrupted", any(leg.taken for leg in legs)),
         ("broken", "ended otherwise", any(charts.is_broken(leg) for leg in legs)),
         ("refused", "launch refused", bool(report.refusals)),
-        ("had", "spot could be had", any(zone.there is not None for zone in report.zones)),
+        ("had", "spot was available", any(zone.there is not None for zone in report.zones)),
         ("saved-key", "checkpoint", bool(report.checkpoints)),
     )
     shown = [(css, name) for css, name, there in keys if there]
@@ -155,7 +155,7 @@ def _hours(report: Report) -> str:
     shares = [zone.share for zone in report.zones if zone.share is not None]
     if shares:
         text += (
-            f" By the trace, spot machines could be had for {min(shares):.0%} to {max(shares):.0%}"
+            f" By the trace, spot machines were available {min(shares):.0%} to {max(shares):.0%}"
             f" of the time in {many(len(shares), 'place')}."
         )
     return f'<p class="quiet under-chart">{prose(text)}</p>'
@@ -194,9 +194,9 @@ def _curves(report: Report) -> str:
     )
     times = len(charts.seams(report))
     if times > charts.MOST_SEAMS:
-        text += f" Legs went on from {times:,} checkpoints, too many to be marked."
+        text += f" Legs resumed from {times:,} checkpoints, too many to be marked."
     elif times:
-        text += " Faint uprights are where a leg went on from a checkpoint."
+        text += " Faint uprights are where a leg resumed from a checkpoint."
     text += " The strong line is smoothed."
     small = "".join(
         f"<div><h3>{html(each.name)} <span>{each.last:.4g}</span></h3>"
@@ -216,7 +216,7 @@ def _money(report: Report) -> str:
     purse = report.money
     notes = []
     if report.rehearsal is not None:
-        notes.append("Nobody was billed: these are the plan's prices for the time that was used.")
+        notes.append("No one was billed: these are the plan's prices for the time that was used.")
     if purse.alone is not None:
         notes.append(f"On demand alone: the same work in one stay on {purse.alone_what}.")
     if purse.foresight is not None:

@@ -62,7 +62,7 @@ def _leg(leg: Stay, report: Report, clock: Clock) -> str:
     since = clock.at(leg.since)
     until = clock.at(leg.until) if leg.until else clock.now
     market = MARKETS.get(leg.market, leg.market)
-    ended = leg.reason or ("goes on" if leg.until is None else "")
+    ended = leg.reason or ("running" if leg.until is None else "")
     cause = f"{leg.cause.replace('_', ' ')}: " if leg.cause else ""
     steps = ""
     if report.steps:
@@ -87,7 +87,7 @@ def _css(leg: Stay) -> str:
 
 def _places(report: Report) -> str:
     head = (
-        ("Machines", ""), ("Legs", "n"), ("Taken", "n"), ("Refused", "n wide"), ("Held", "n"),
+        ("Machines", ""), ("Legs", "n"), ("Interrupted", "n"), ("Refused", "n wide"), ("Held", "n"),
         ("Cost", "n"),
     )  # fmt: skip
     shown = [zone for zone in report.zones if zone.legs or zone.refused][:30]

@@ -110,7 +110,7 @@ def recommendation(plans: Plans) -> str:
     if plans.deadline_hours is not None:
         text += f", {chance(best.chance)} likely to be done within {span(plans.deadline_hours)}"
     if best.had < 0.995:
-        text += f"; {chance(best.had)} likely to be had when asked for"
+        text += f"; {chance(best.had)} likely to be available"
     return text + "."
 
 

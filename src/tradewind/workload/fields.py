@@ -241,7 +241,7 @@ LIMITS = Section(
         Field(
             "deadline",
             kinds.DEADLINE,
-            "when it must be done: so long after the start, or a moment",
+            "when it must be done: a duration after the start, or a time",
             "48h",
             ("deadline", "within_s"),
         ),
@@ -251,7 +251,7 @@ LIMITS = Section(
             "past the deadline the work is worth nothing: the run stops then",
             "true",
             (),
-            "false: it goes on, and says that it is late",
+            "false: it continues, and is marked late",
         ),
         Field("confidence", kinds.SHARE, "wanted chance of meeting the deadline", "90%", (), "80%"),
         Field("budget", kinds.MONEY, "what it may cost, everything counted", "$2,000"),
@@ -302,7 +302,7 @@ LIMITS = Section(
         Field(
             "assume_capacity",
             kinds.list_of(kinds.TEXT),
-            "how likely machines are to be had: of all, a provider, a place or a type; globs",
+            "how likely machines are available: of all, a provider, a place or a type; globs",
             "[90%, p5.48xlarge=50%]",
             (),
             "what was seen of late, else our priors",
@@ -377,7 +377,7 @@ RUN = Section(
         Field(
             "idle",
             kinds.DURATION,
-            "a job is idle that makes no step and uses no GPU (or processor) for so long",
+            "a job is idle that makes no step and uses no GPU (or CPU) for this long",
             "20m",
             ("idle_s",),
             "30m",

@@ -413,7 +413,7 @@ def _hardware(node: Node, context: Context) -> tuple[str, int]:
     if context.known is None:
         found = re.fullmatch(r"(?:(\d{1,6})\s*[x×]\s*)?([A-Za-z]\S*)", text, re.ASCII)
         if not found:
-            raise InvalidValue(f"{text!r} is not so many accelerators", hint="8xA100-80GB")
+            raise InvalidValue(f"{text!r} is not a number of accelerators", hint="8xA100-80GB")
         return found[2], int(found[1] or 1)
     match = context.known.resolve(text)
     count = match.count or 1

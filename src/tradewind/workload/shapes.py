@@ -85,7 +85,7 @@ def _value(node: Node, hint: Any, name: str) -> Any:
     if hint is float or name == "params":
         number = node.number() if hint is float else int(node.number())
         if number <= 0:
-            raise InvalidValue(f"{node.text()} is not more than nought")
+            raise InvalidValue(f"{node.text()} is not more than 0")
         return number
     number = node.number()
     least = 1 if name in (*_NEEDED[Shape], "n_kv_heads", "head_dim") else 0

@@ -41,9 +41,9 @@ def refused(document: Any, asked: Sequence[iam.Request]) -> list[iam.Request]:
 
 
 SETTER_FOR = {
-    "ec2:AuthorizeSecurityGroupEgress": "a group that somebody has changed is mended",
+    "ec2:AuthorizeSecurityGroupEgress": "a group that someone changed is mended",
     "ec2:DescribeKeyPairs": "--key-pair",
-    "ec2:ModifyVpcEndpoint": "an endpoint that somebody has changed is mended",
+    "ec2:ModifyVpcEndpoint": "an endpoint that someone changed is mended",
     "ec2:RevokeSecurityGroupIngress": "a group of an earlier version is mended",
     "iam:PutRolePermissionsBoundary": "a role of an earlier version is put inside the boundary",
 }

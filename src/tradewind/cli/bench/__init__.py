@@ -157,7 +157,7 @@ def controller(runs: int, as_json: bool) -> None:
     """How long a controller takes to look after many idle runs, 20 ms away from the store."""
     from tradewind.bench import controller as bench
 
-    with render.busy("looking after runs"):
+    with render.busy("controlling runs"):
         found = bench.measure(runs)
     if as_json:
         render.print_json(found)

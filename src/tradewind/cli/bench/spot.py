@@ -149,7 +149,7 @@ def _print(document: dict[str, Any], chosen: list[str]) -> None:
         gaps = (f"{name} {_gap(part['by_policy'][name])}" for name in chosen)
         click.echo(f"  {config:<12} {', '.join(gaps)}")
     if "planner" in document:
-        click.echo(f"the planner foretold {_foretold(document['planner'])}; by deadline/restart:")
+        click.echo(f"the planner predicted {_foretold(document['planner'])}; by deadline/restart:")
         for config, part in document["by_config"].items():
             click.echo(f"  {config:<12} {_foretold(part['planner'])}")
     for line in document["skipped"]:

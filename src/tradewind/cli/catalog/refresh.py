@@ -131,7 +131,7 @@ def _tell(outcomes: list[Any], passed_over: list[tuple[str, str]], *, renewed_at
             render.note(f"  … and {len(outcome.skipped) - 5} more reasons; --json shows all")
     if passed_over:
         names = ", ".join(f"{name} (${variable})" for name, variable in passed_over)
-        render.note(f"Not asked, for want of a key: {names}.")
+        render.note(f"Not asked, no key: {names}.")
     if any(o.change for o in outcomes):
         render.note(f"Written to {renewed_at}; doubtful prices: `tradewind catalog doctor`.")
     else:

@@ -100,7 +100,8 @@ def _session() -> Any:
         import botocore.session
     except ImportError:
         raise MissingExtra(
-            "AWS cannot be asked: boto3 is not installed here", hint="pip install 'tradewind[aws]'"
+            "AWS cannot be asked: boto3 is not installed here",
+            hint="pip install 'tradewind[aws,cloud]'",
         ) from None
     return botocore.session.get_session()
 

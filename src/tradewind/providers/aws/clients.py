@@ -29,7 +29,7 @@ class Account:
             self._session = awskeys.session()
         except ImportError:
             raise MissingExtra(
-                "machines of AWS need boto3", hint="pip install 'tradewind[aws]'"
+                "renting from AWS needs boto3", hint="pip install 'tradewind[aws,cloud]'"
             ) from None
         self._clients: dict[tuple[str, str, int], Any] = {}
         self._lock = threading.Lock()

@@ -78,7 +78,8 @@ def decoded(data: bytes) -> Footprint:
         return json.decode(data, type=Footprint)
     except UNREADABLE as error:
         raise BadFile(
-            f"{KEY} in the store cannot be read: {error}", hint="tradewind setup aws writes it anew"
+            f"{KEY} in the store cannot be read: {error}",
+            hint="tradewind setup aws writes it again",
         ) from None
 
 

@@ -23,8 +23,8 @@ class Links:
         left = _LEAST_S if ends is None else ends - clock.now().timestamp()
         if left < _LEAST_S:
             raise NoAccess(
-                f"the AWS credentials end in {max(0, int(left // 60))} min, and with them the links"
-                " by which machines begin: nothing was bought",
+                f"the AWS credentials expire in {max(0, int(left // 60))} min, and so would the"
+                " pre-signed links that machines boot from; nothing was launched",
                 hint="renew them, for example by `aws sso login`",
             )
 

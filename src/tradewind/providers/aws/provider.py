@@ -179,7 +179,7 @@ class AwsProvider:
             Leftover(
                 kind=kind,
                 name=f"{region}/{name}",
-                words="is of a leg that is over",
+                words="belongs to a leg that has ended",
                 run_id=tags.get(RUN, ""),
             )
             for region in sorted(self._footprint.regions)

@@ -51,7 +51,7 @@ TABLE = {
     "ResourceCountLimitExceeded": Row("no_quota"),
     "AddressLimitExceeded": Row("no_quota"),
     "InsufficientFreeAddressesInSubnet": Row("no_capacity", "its subnet has no address left"),
-    "PlacementGroupLimitExceeded": Row("no_quota", "tradewind sweep removes those that are over"),
+    "PlacementGroupLimitExceeded": Row("no_quota", "tradewind sweep removes unused ones"),
     "LimitExceeded": Row("no_quota"),
     # Ask again, later.
     "RequestLimitExceeded": Row("throttled"),
@@ -167,7 +167,9 @@ def _without_answer(doing: str, error: Exception) -> TradewindError:
         return Refused("throttled", message, hint="check the network, and that the region exists")
     if isinstance(error, known.ParamValidationError):
         return Refused("not_allowed", message)
-    return OutcomeUnknown(message, hint="whether it was done will be seen")
+    return OutcomeUnknown(
+        message, hint="unknown whether AWS did it; the next pass checks before trying again"
+    )
 
 
 def _short(words: str) -> str:

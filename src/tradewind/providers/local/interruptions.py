@@ -103,4 +103,4 @@ class Replay(Struct, frozen=True):
 
 def _check_notice(notice_s: float) -> None:
     if not 0 <= notice_s < math.inf:
-        raise InvalidValue(f"{notice_s} s are no time for a notice")
+        raise InvalidValue(f"{notice_s} s is not a valid notice")

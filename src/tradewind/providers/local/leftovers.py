@@ -74,7 +74,7 @@ def _tokens(root: Path) -> Iterator[Leftover]:
     for path in sorted(root.glob("tokens/*")):
         run_id = path.name.rpartition("-")[0]
         if run_id and is_name(path.name) and not (root / "launches" / f"{path.name}.json").exists():
-            words = "the lock of a purchase that is over"
+            words = "the lock of a finished launch"
             yield Leftover(kind="token", name=path.name, words=words, run_id=run_id)
 
 

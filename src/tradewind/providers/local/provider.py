@@ -114,7 +114,7 @@ class LocalProvider:
             assert token is not None
             if _spent(token):
                 # Of the kinds, the one that says nothing about what can be had: ask anew.
-                raise Refused("throttled", f"{launch_id} was bought, and is over since long ago")
+                raise Refused("throttled", f"{launch_id} was launched, and ended long ago")
             purchase = self._purchase(launch_id)
             if purchase is None:
                 purchase = self._bought(request, after, key, job_sha256)
@@ -143,7 +143,7 @@ class LocalProvider:
         notice at once. Earlier announcements hold where they are for earlier. NotFound: there is no
         such machine, and none was touched; one that has ended does not mind."""
         if not 0 <= notice_s < float("inf"):
-            raise InvalidValue(f"{notice_s} s are no time for a notice")
+            raise InvalidValue(f"{notice_s} s is not a valid notice")
         for name in machine_ids:
             if not any(r.machine.machine_id == name for r in self._rentals(_launch_id(name))):
                 raise NotFound(f"there is no machine {name}")

@@ -65,7 +65,7 @@ class Cache:
             if not self._room(item, needed):
                 return False
             target = self.path(item)
-            hint = "it was replaced after the index was made: tw.index_shards makes it anew"
+            hint = "it was replaced after the index was made: tw.index_shards makes it again"
             try:
                 download.fetched(
                     source(item.url, checked=bool(item.sha256)),

@@ -121,7 +121,7 @@ def _why(
 ) -> str:
     own_s = max(0.0, probe.cpu_s - probe.queued_s)
     words = f"a batch takes {_time(probe.batch_s)} to make"
-    words += f", {100 * own_s / probe.batch_s:.0f} % of it on the processor"
+    words += f", {100 * own_s / probe.batch_s:.0f} % of it on the CPU"
     if probe.queued_s > 0.2 * probe.batch_s:
         words += f" and {100 * probe.queued_s / probe.batch_s:.0f} % waiting for other programs"
     if trials:

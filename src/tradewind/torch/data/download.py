@@ -50,7 +50,7 @@ def download(
         if _is_there(target, wanted):
             return target
         if target.exists():
-            say(f"{target} has another checksum than {wanted}: it is downloaded anew")
+            say(f"{target} has another checksum than {wanted}: it is downloaded again")
         fetched(source_, target, wanted, say=say, patience_s=patience_s, most_bytes=most)
         if wanted:
             _remember(target, wanted)

@@ -263,7 +263,7 @@ def _patiently(
             if now_s - since + pause_s > patience_s:
                 raise SourceFailed(
                     f"{error.message}; nothing came for {patience_s:.0f} s",
-                    hint=error.hint or "try again later: it goes on where it was",
+                    hint=error.hint or "try again later: it continues where it was",
                     status=error.status,
                 ) from None
             trouble(f"{error.message}; tries again in {pause_s:.2g} s")

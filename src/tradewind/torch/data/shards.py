@@ -145,7 +145,7 @@ def _counted(tar: tars.Tar, url: str, shard: Shard) -> tars.Tar:
     if len(tar) != shard.samples:
         raise BadFile(
             f"{url} has {len(tar):,} samples, and its index says {shard.samples:,}",
-            hint="tw.index_shards makes the index anew",
+            hint="tw.index_shards makes the index again",
         )
     return tar
 

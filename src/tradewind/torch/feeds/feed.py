@@ -224,7 +224,7 @@ class OrderedFeed:
 
     def restore(self, shared: dict[str, Any], mine: dict[str, Any] | None) -> list[str]:
         if shared.get("kind") != "ordered" or shared.get("unit") != self.shared()["unit"]:
-            return ["the data comes in another way than at the checkpoint: it begins anew"]
+            return ["the data is read differently than at the checkpoint: it starts from scratch"]
         said = []
         position = int(shared["position"])
         if self._alone and shared["ranks"] not in (0, self._world):

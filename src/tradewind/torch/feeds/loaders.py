@@ -83,7 +83,7 @@ class Counting:
     def place(self, epoch: int, batches: int) -> None:
         if batches:
             raise InvalidValue(
-                f"{batches} batches of the data are done, and it cannot go on after them",
+                f"{batches} batches of the data are done, and it cannot resume after them",
                 hint="begin at the beginning, or give a DataLoader of a map-style dataset",
             )
         self._ended()
@@ -97,7 +97,7 @@ class Counting:
 
     def restore(self, shared: dict[str, Any], mine: dict[str, Any] | None) -> list[str]:
         if shared.get("kind") != self.kind:
-            return ["the data comes in another way than at the checkpoint: it begins anew"]
+            return ["the data is read differently than at the checkpoint: it starts from scratch"]
         self._epoch, self._count = int(shared["epoch"]), int(shared["count"])
         return self._placed(mine)
 

@@ -69,7 +69,7 @@ class Driven(Training):
                 f"the checkpoint {back.key} is of {back.world} processes and there are"
                 f" {self._around.world}: the framework counts its epochs and its schedule in steps,"
                 " which would be of another size",
-                hint=f"use {back.world} processes again, or another folder to begin anew;"
+                hint=f"use {back.world} processes again, or another folder to start from scratch;"
                 " more: tradewind explain ranks",
             )
 

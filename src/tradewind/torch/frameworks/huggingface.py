@@ -25,7 +25,7 @@ _HINT = (
     "the Trainer keeps what callbacks that are ExportableState give it; or count by"
     " trainer.state.global_step"
 )
-_LACKS = "this version of transformers has no {}, which is needed to go on"
+_LACKS = "this version of transformers has no {}, which is needed to resume"
 
 
 def hf(trainer: Any, **options: Any) -> Any:
@@ -157,7 +157,7 @@ class _Going:
             training.close()
             raise InvalidValue(
                 f"{said} is no folder, and there is no checkpoint of tradewind's either",
-                hint="leave it out: trainer.train() goes on by itself",
+                hint="leave it out: trainer.train() resumes by itself",
             )
 
 

@@ -107,7 +107,7 @@ class Pace:
         usual, all_of_it = expected + self._before, since + self._before
         return (
             f"the first optimizer step after the resume came after {all_of_it} batches, and"
-            f" before it each came after {usual}: the script's own counter has begun anew, so"
+            f" before it each came after {usual}: the script's own counter has started again, so"
             " gradients are accumulated differently; count with `for i, batch in"
             " session.enumerate(…)`, or by session.step_number"
         )

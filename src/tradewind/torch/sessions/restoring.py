@@ -82,7 +82,7 @@ def _check(parts: Parts, state: dict[str, Any], key: str) -> None:
                 raise InvalidValue(
                     f"the checkpoint {key} has no {name}; it has"
                     f" {', '.join(sorted(state[kind])) or 'none'}",
-                    hint="use another folder to begin anew",
+                    hint="use another folder to start from scratch",
                 )
 
 
@@ -148,7 +148,7 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
         saved = state["optimizers"][key]
         _optimizer(parts, optimizer, saved, places)
         if saved.get("kind", kind := type(optimizer).__name__) != kind:
-            said.append(f"{key} was {saved['kind']} at the checkpoint, and goes on as {kind}")
+            said.append(f"{key} was {saved['kind']} at the checkpoint, and continues as {kind}")
     others = state["others"]
     if mine is not None:
         others = {**others, **mine["state"]["others"]}
@@ -185,7 +185,7 @@ def _anew(key: str, other: Any, world: int, parts: Parts) -> str:
     if not hasattr(other, "begin_anew"):
         raise InvalidValue(
             f"the checkpoint has no {key} for these ranks (it is of {world})",
-            hint="go on with as many ranks, and in the same way, as it was made with;"
+            hint="resume with as many ranks, and in the same way, as it was made with;"
             " more: tradewind explain ranks",
         )
     return str(other.begin_anew())
@@ -206,8 +206,7 @@ def _optimizer(
     if [sorted(group) for group in names] != [sorted(group) for group in kept]:
         raise InvalidValue(
             "the optimizer has other parameters, or other groups of them, than at the checkpoint",
-            hint="use another folder to begin anew; groups that were added later must be there"
-            " before the session",
+            hint="use another folder to start from scratch; add groups before the session",
         )
     for group, saved_group in zip(optimizer.param_groups, groups, strict=True):
         for name, value in trees.together(_without(saved_group), tensors).items():

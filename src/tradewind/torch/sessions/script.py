@@ -214,7 +214,7 @@ class Script:
 
     def _ticks(self, name: str, now: Word) -> bool:
         """Of a clock, which is another one each time: so it was then, and so it is now. A loss may
-        look like a clock once, and hardly ever after it has begun anew."""
+        look like a clock once, and hardly ever after it has started again."""
         return name in self._before.get("times", ()) and self._is_time(now)
 
 
@@ -256,7 +256,9 @@ class Watch:
     def _differ(self, found: list[str]) -> None:
         if not found:
             return
-        words = f"the script's own variables are in no checkpoint, and begin anew: {told(found)}"
+        words = (
+            f"variables of the script are in no checkpoint, and start from scratch: {told(found)}"
+        )
         if self._strict:
             raise InvalidValue(words, hint=self._hint)
         self._warn(f"{words}; {self._hint}")

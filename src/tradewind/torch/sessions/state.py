@@ -72,7 +72,9 @@ class Parts:
         others |= _several(ema, "ema")
         taken = {**self.modules, **self.optimizers, **others}
         if same := taken.keys() & (extra or {}).keys():
-            raise InvalidValue(f"extra {min(same)!r} has a name that is taken", hint="use another")
+            raise InvalidValue(
+                f"extra {min(same)!r} has a name that is used already", hint="use another"
+            )
         others |= extra or {}
         self.powersgd = {k: v for k, v in others.items() if powersgd.is_state(v)}
         others = {k: v for k, v in others.items() if k not in self.powersgd}

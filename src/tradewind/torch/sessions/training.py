@@ -220,7 +220,7 @@ class Training:
         if changed and strict:
             raise InvalidValue(
                 f"since the checkpoint of step {back.step}: {'; '.join(changed)}",
-                hint="leave strict out to go on with what is here now",
+                hint="leave strict out to continue with the current ones",
             )
         for words in changed:
             self._voice.warn_once(f"since the checkpoint of step {back.step}: {words}")
@@ -229,7 +229,7 @@ class Training:
         beside = self._checkpoints.beside(back.name) if self._around.rank == 0 else b""
         self._teller.resumed(back.step, beside)
         ranks = "" if back.world == self._around.world else f", then of {back.world} ranks"
-        self._voice.say(f"goes on from step {back.step} ({back.key}{ranks})")
+        self._voice.say(f"resuming from step {back.step} ({back.key}{ranks})")
 
     def _watch(self, grace_s: float) -> None:
         for optimizer in self._parts.optimizers.values():

@@ -193,7 +193,7 @@ class Unheld:
         """The loop does."""
         if not self.begun and self._began_with and self._began_with != self._digest_of_weights():
             raise InvalidValue(
-                "weights change between tw.session(…) and its loop: when the training goes on, that"
+                "weights change between tw.session(…) and its loop: when the training resumes, that"
                 " would overwrite what was restored",
                 hint="load or initialize them before the session is made",
             )
@@ -213,7 +213,7 @@ class Unheld:
             if not self.begun and _has_gradients(optimizer):
                 raise InvalidValue(
                     "the optimizer makes a step between tw.session(…) and its loop: when the"
-                    " training goes on, it would be made again",
+                    " training resumes, it would be made again",
                     hint="make such steps before the session, or in its loop",
                 )
             if self.begun:
@@ -266,7 +266,7 @@ class Unheld:
             what = type(getattr(iterator, "_dataset", None)).__name__
             self._trouble = InvalidValue(
                 f"a DataLoader that the session does not hold (of a {what}) is read in one step"
-                " after the other: a resumed training would begin it anew",
+                " after the other: a resumed training would start it from scratch",
                 hint="data=loader and session.batches(), for a second one `other ="
                 " session.stream(loader)` and next(other)",
             )
@@ -334,7 +334,7 @@ class Unheld:
                 self._copies = []
                 raise InvalidValue(
                     f"a {type(module).__name__} changes in training, and the session does not hold"
-                    " it: after a resume it would begin anew",
+                    " it: after a resume it would start from scratch",
                     hint="give it: model=[model, other], ema=average or extra={'name': module}",
                 )
 
@@ -414,6 +414,6 @@ def _is_plain(value: Any) -> bool:
 def _later(each: Any, name: str) -> InvalidValue:
     kind = type(each).__name__
     return InvalidValue(
-        f"there is a {kind} that the session does not hold: it would begin anew after a resume",
+        f"the session does not hold a {kind}: it would start from scratch after a resume",
         hint=f"make it before the session, and give it: {name}=…",
     )

@@ -121,8 +121,8 @@ class Memory:
         self.micro = (now + 1) // 2
         self._left = _WATCHED
         self.said = (
-            f"out of memory with {self._tried} samples at once: goes on with {self.micro}, and as"
-            " many in a step as before"
+            f"out of memory with {self._tried} samples at once: continuing with {self.micro}, and"
+            " as many in a step as before"
         )
 
     def end(self, many: int, error: str) -> TradewindError:
@@ -133,7 +133,7 @@ class Memory:
         return TradewindError(
             f"out of memory with {now} samples at once, in a step in which ranks wait for each"
             f" other: {error}",
-            hint=f"start it again: it goes on with {self.micro} at once"
+            hint=f"start it again: it continues with {self.micro} at once"
             + (f" (kept in {self._file})" if kept else f"; say micro_batch={self.micro}")
             + "; a supervisor does so by itself, and torchrun with --max-restarts",
         )

@@ -35,7 +35,7 @@ def begun(
     for name in names:
         if name not in _NAMES:
             raise InvalidValue(
-                f"telemetry={name!r} is nobody who keeps metrics",
+                f"telemetry={name!r} is not a tracker of metrics",
                 hint=f"one of {', '.join(_NAMES)}, or True or False",
             )
     sinks: list[Sink] = []

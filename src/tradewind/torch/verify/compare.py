@@ -118,7 +118,7 @@ def causes(compared: list[Compared], repeats: bool | None) -> list[str]:
     if differs.get("learning rates") is not None:
         found.append(
             "learning rates are others: a scheduler of the script's own that the session does not"
-            " hold (extra={…}), or rates from a counter that begins anew (session.step_number,"
+            " hold (extra={…}), or rates from a counter that starts again (session.step_number,"
             " session.enumerate)"
         )
     if differs.get("random numbers") == first and "data" not in differs:
@@ -130,8 +130,8 @@ def causes(compared: list[Compared], repeats: bool | None) -> list[str]:
         found.append(
             "weights are others though data, rates and random numbers are the same: state that is"
             " not in the checkpoint, such as averages, buffers, an optimizer of one's own,"
-            " gradients accumulated by a counter that begins anew, or a generator out of reach"
+            " gradients accumulated by a counter that starts again, or a generator out of reach"
         )
     if not found:
-        found.append("metrics are computed from variables of the script that begin anew")
+        found.append("metrics are computed from variables of the script that start again")
     return found

@@ -74,7 +74,7 @@ def _of_role(look: _Look, footprint: Footprint, store_url: str) -> Iterator[Find
         yield found(
             WARNING,
             f"the role {name} may be assumed by others than EC2",
-            why="whoever does reads and writes runs of this store as its machines do",
+            why="they can read and write runs of this store as its machines do",
             todo="look at its trust policy, and find out who changed it: tradewind setup aws"
             " refuses it as it is",
         )
@@ -82,7 +82,7 @@ def _of_role(look: _Look, footprint: Footprint, store_url: str) -> Iterator[Find
         yield found(
             WARNING,
             f"the role {name} has no permissions boundary",
-            why="whoever may put policies on it gives machines any right in this account",
+            why="anyone who can add policies to it can give machines any right in this account",
             todo=mend,
         )
     given = {"RoleName": name, "PolicyName": wanted.policy_name}

@@ -108,7 +108,7 @@ def _network(account: Account, region: str, network: Network, owner: str) -> Ite
         )
     if not (gone or open_to or itself or few):
         many = f"{len(ids)} subnets" if len(ids) != 1 else "1 subnet"
-        yield found(OK, f"{region}: {many} with free addresses, and nobody is let in")
+        yield found(OK, f"{region}: {many} with free addresses, and no one is let in")
 
 
 def _disks(account: Account, region: str) -> Iterator[Finding]:

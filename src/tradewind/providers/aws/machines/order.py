@@ -151,7 +151,7 @@ def _interfaces(
         raise Refused(
             "not_found",
             f"there is no subnet for machines in {way.zone or way.region}",
-            hint=f"set up are {', '.join(sorted(network.subnets))}; tradewind setup aws looks anew",
+            hint=f"set up are {', '.join(sorted(network.subnets))}; tradewind setup aws adds it",
         )
 
     def one(card: int, device: int, made_for: str) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def region_of(calls: Calls, bucket: str, asked_in: str) -> str:
                 raise NoAccess(
                     f"the bucket {bucket} belongs to another account, or these credentials may not"
                     " look at it (s3:ListBucket, s3:GetBucketLocation)",
-                    hint="names of buckets are taken by all the world: choose another, or another"
+                    hint="bucket names are shared by all AWS accounts: choose another, or another"
                     " AWS_PROFILE",
                 ) from None
             raise

@@ -100,7 +100,7 @@ def _denied(action: str, region: str, error: Any) -> NoAccess:
     words = " ".join(str(error.response.get("Error", {}).get("Message", "")).split())
     return NoAccess(
         f"these credentials may not {action} in {region}" + (f": {words[:200]}" if words else ""),
-        hint="use credentials that may set up an account, or give whoever has them what"
+        hint="use credentials that may set up an account, or give someone who has them what"
         " --print terraform or --print cloudformation prints; all that is needed is printed by"
         " --print setup-policy",
     )

@@ -201,7 +201,7 @@ class Place:
         if found is not None and not _to_world(outbound, wanted.world):
             line.add("outbound to the world", lambda: self._open(wanted.world))
         if len(itself) < len(inbound):
-            line.remark = "lets others in too: somebody's rules, which are left"
+            line.remark = "lets others in too: rules added by hand, which are left"
         return line
 
     def _check_ours(self, found: dict[str, Any], wanted: Group) -> None:

@@ -87,7 +87,7 @@ def _role(calls: Calls, wanted: Role, boundary: str, region: str) -> Line:
         role = found["Role"]
         if document(role["AssumeRolePolicyDocument"]) != wanted.trust:
             raise InvalidValue(
-                f"the role {wanted.name} may be assumed by others than EC2: somebody has changed"
+                f"the role {wanted.name} may be assumed by others than EC2: someone changed"
                 " its trust policy",
                 hint="find out who did; then remove it with tradewind teardown aws, and run setup"
                 " again",

@@ -112,7 +112,7 @@ def _roles(calls: Calls, store_url: str, region: str) -> list[Line]:
     line = Line("role", called, "", True)
     lines.append(line)
     if tags_of(role["Role"].get("Tags")).get(OWNER) != store_url:
-        line.remark = f"left: it has no tag {OWNER}, so it is somebody else's"
+        line.remark = f"left: it has no tag {OWNER}, so it belongs to someone else"
         return lines
     inline = calls("iam", region, "list_role_policies", RoleName=called)["PolicyNames"]
     listed = calls("iam", region, "list_attached_role_policies", RoleName=called)

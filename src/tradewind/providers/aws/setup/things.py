@@ -100,7 +100,7 @@ def checked(store_url: str) -> str:
     url = store_url.rstrip("/")
     if not url.startswith("s3://"):
         raise InvalidValue(
-            f"{store_url!r} is no bucket of AWS, and machines there need one",
+            f"{store_url!r} is not an S3 bucket on AWS, and machines there need one",
             hint="for example --store s3://my-bucket/tradewind",
         )
     found = re.fullmatch(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9_.=+-]+)*)", url)
