@@ -3,7 +3,7 @@
     TradewindError            1  something we cannot name better
     ├── InvalidValue          2  a value the user gave cannot be understood
     │   └── BadWorkload       2  a workload, file or flags, with everything that is wrong with it
-    ├── NotFound              3  no such name or file, or nothing matches
+    ├── NotFound              3  no such name, or nothing matches
     ├── BadFile               4  a file of ours or the user's is damaged or malformed
     │   └── TooLarge          4  it is larger than anything of its kind, and was not read
     ├── NoAccess              5  a file, folder, bucket or account refuses us, or cannot be used
