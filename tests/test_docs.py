@@ -102,7 +102,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_exit_code_is_documented() -> None:
-    from tradewind import errors
+    from tradewind.base import errors
 
     text = (ROOT / "docs" / "exit-codes.md").read_text()
     for kind in vars(errors).values():

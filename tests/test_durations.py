@@ -23,7 +23,7 @@ AT_ONCE = 2  # as the Makefile has it
 MINUTES = {"test": 8, "test-slow": 15, "test-system": 30}
 MOST_S = {"test": 10, "test-slow": 60, "test-system": 240}
 EXCUSED: dict[str, str] = {
-    "tests/plan/test_planner.py::test_the_answer_is_that_of_trying_everything": (
+    "tests/planning/test_planner.py::test_the_answer_is_that_of_trying_everything": (
         "every plan there is, against the search: the one test of the whole answer"
     ),
     "tests/api/test_rented.py::test_nothing_is_rented_where_nothing_is_set_up": (

@@ -14,8 +14,8 @@ import pytest
 import tradewind
 from tests.cli.local_jobs import cleaned, job
 from tests.eventually import eventually
-from tradewind import journal, runs_store
 from tradewind import store as stores
+from tradewind.journal import journal, runs_store
 from tradewind.model.event import Closed
 
 ROOT = Path(tradewind.__file__).parent

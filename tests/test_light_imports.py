@@ -26,7 +26,7 @@ RUN = "from tradewind.cli.app import run; run({!r})"
     ("code", "also_not"),
     [
         ("import tradewind", {"click", "rich", "tradewind.catalog"}),
-        (RUN.format(["--help"]), {"rich", "tradewind.catalog", "tradewind.cli.offers"}),
+        (RUN.format(["--help"]), {"rich", "tradewind.catalog", "tradewind.cli.catalog.offers"}),
         (RUN.format(["--version"]), {"rich", "tradewind.catalog"}),
         (RUN.format(["offers", "--all"]), {"tradewind.pictures", "difflib"}),
         (RUN.format(["offers", "--json", "--all"]), {"rich"}),

@@ -14,8 +14,9 @@ import pytest
 
 from tests.cli.local_jobs import cleaned, job
 from tests.eventually import eventually
-from tradewind import ownfiles, runs_store
 from tradewind import store as stores
+from tradewind.base import ownfiles
+from tradewind.journal import runs_store
 from tradewind.model.event import Closed
 from tradewind.store.local import LocalStore
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tradewind import journal
+from tradewind.journal import journal
 from tradewind.model import event as events
 from tradewind.model import places
 from tradewind.model.run import Facts, Machine, Request, Spec, Way

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.policy import backward, learned, regimes, value
 from tradewind.policy import spot as gangs
 from tradewind.spot import cases, fit, harsh, outlook

@@ -24,6 +24,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tradewind.base.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tradewind import catalog as catalog
     from tradewind import workload as workload
@@ -39,9 +41,7 @@ if TYPE_CHECKING:
         Train,
         Workload,
     )
-    from tradewind.plan.planner import plan as plan
-
-__version__ = "0.1.0"
+    from tradewind.planning.planner import plan as plan
 
 # On a rented machine a job finds this package, and what it needs lies elsewhere: behind all that
 # the job has itself (supervisor/job.py).
@@ -69,10 +69,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
-    if name in ("Run", "run"):
-        return getattr(importlib.import_module("tradewind.api.handle"), name)
-    if name in ("catalog", "plan", "runs", "workload"):
+    if name in ("catalog", "workload"):
         return importlib.import_module(f"tradewind.{name}")
-    if name in __all__:
-        return getattr(importlib.import_module("tradewind.model"), name)
-    raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
+    home = {"Run": "api.handle", "run": "api.handle", "runs": "api.handle"}
+    home["plan"] = "planning.planner"
+    return getattr(importlib.import_module(f"tradewind.{home.get(name, 'model')}"), name)

@@ -11,8 +11,8 @@ import pytest
 
 from tests.providers.aws.cloud import KEYS
 from tests.providers.aws.test_order import footprint
-from tradewind import clock
-from tradewind.errors import NoAccess
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.links import Links
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.runs.builders import running
+from tests.lifecycle.builders import running
 from tradewind.api.logs import LONGEST, Line, Reader
+from tradewind.lifecycle.state import RunState
 from tradewind.model import places
-from tradewind.runs.state import RunState
 from tradewind.sim.faults import RUN
 from tradewind.store.memory import MemoryStore
 

@@ -10,11 +10,13 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.cli.local_jobs import cleaned, job
-from tests.runs.builders import a_request
-from tradewind import clock, journal, workload
+from tests.lifecycle.builders import a_request
 from tradewind import store as stores
+from tradewind import workload
 from tradewind.api import fleet, orders, owned, submit
 from tradewind.api.follow import Sight
+from tradewind.base import clock
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Commit, LegRequested, Submitted
 from tradewind.store.base import Store

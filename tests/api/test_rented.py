@@ -11,9 +11,9 @@ from msgspec import structs
 from tests.cloud.faces.ec2.control import Control, running
 from tests.providers.aws.machines import footprint
 from tests.store import servers
-from tradewind import errors
 from tradewind import store as stores
 from tradewind.api import fleet, rented, submit
+from tradewind.base import errors
 from tradewind.catalog import ratecard
 from tradewind.model import places
 from tradewind.providers import charges

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tradewind.api import shell
-from tradewind.errors import MissingExtra
+from tradewind.base.errors import MissingExtra
 from tradewind.model.run import Machine
 
 

@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.catalog.small import NOW
-from tests.runs.builders import SPOT
+from tests.lifecycle.builders import SPOT
 from tradewind.api import sightings
 from tradewind.catalog import files
-from tradewind.runs.capacity import Answer
+from tradewind.lifecycle.capacity import Answer
 
 AWS = replace(SPOT, provider="aws", region="us-east-1", zone="use1-az1", nodes=4)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.runs.builders import SPEC, SPOT
+from tests.lifecycle.builders import SPEC, SPOT
 from tradewind.api import wishes
-from tradewind.errors import InvalidValue, NotFound, TradewindError
+from tradewind.base.errors import InvalidValue, NotFound, TradewindError
 from tradewind.providers.base import Refused
 
 TABLE = """trace_id,zone,nodes,gap_seconds,rle

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.eventually import eventually
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.bench.chaos import job, left, ours, records
 from tradewind.bench.chaos.killer import WEIGHTS, Killer
 from tradewind.bench.chaos.measure import is_whole

@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from tradewind import catalog
+from tradewind.base.units import micros_from_usd
 from tradewind.catalog import doubts, files
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.table import OfferTable, Row
-from tradewind.units import micros_from_usd
 
 TODAY = date(2026, 11, 15)
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.catalog.small import REAL, TODAY, facts, row
+from tradewind.base.errors import BadFile
 from tradewind.catalog import account
 from tradewind.catalog.catalog import Catalog
-from tradewind.errors import BadFile
 
 ROWS = (
     row("aws", instance_type="p5", on_demand=55.04, spot=20, as_of="2026-11-01"),

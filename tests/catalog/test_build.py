@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.catalog.small import NOW, REAL, TODAY
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.catalog import doubts, facts
 from tradewind.catalog.build import build
-from tradewind.errors import BadFile, NoAccess
 
 OFFERS = (
     "provider,region,zone,instance_type,accelerator,accelerator_count,accelerator_memory_gb,vcpus,"

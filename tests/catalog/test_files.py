@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from tests.catalog.small import NOW, REAL, facts, row
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.catalog import facts as facts_file
 from tradewind.catalog import files
-from tradewind.errors import BadFile, NoAccess
 
 ONE = facts(row("aws", on_demand=55))
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalog.small import REAL
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 
 NAMES = REAL.names
 A100 = ("A100-40GB", "A100-40GB-PCIe", "A100-80GB", "A100-80GB-PCIe")

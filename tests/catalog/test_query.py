@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.catalog.small import REAL, TODAY, row, small
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.catalog.query import FRESH_WITHIN_DAYS, SORTS
 from tradewind.catalog.table import Row
-from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS
 
 CATALOG = small(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, NotFound
 from tradewind.catalog import ratecard
-from tradewind.errors import BadFile, NotFound
 from tradewind.model.rate import Rate
 from tradewind.model.ratecard import RateCard
 

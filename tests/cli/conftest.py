@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.catalog.small import facts, row
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.catalog import files
 from tradewind.catalog.table import Row
 

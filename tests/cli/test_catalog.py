@@ -13,7 +13,7 @@ import pytest
 from tests.catalog.test_build import ACCELERATORS, GOOD, INSTANCES, OFFERS, RATES
 from tests.cli.conftest import Cli, days_ago, fresh, install, on_a_terminal
 from tests.local_http import LocalHttp, Reply, Request
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.catalog import files
 
 TYPES = "/api/v1/instance-types"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tradewind import errors
 from tradewind.api import clouds
+from tradewind.base import errors
 from tradewind.providers import registry
 
 WORK = """

@@ -13,8 +13,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.test_light_imports import loaded
-from tradewind import clock
 from tradewind import store as stores
+from tradewind.base import clock
 from tradewind.model import places
 from tradewind.providers import registry
 
@@ -116,8 +116,8 @@ def test_only_what_is_needed_is_imported(monkeypatch: pytest.MonkeyPatch, home: 
     monkeypatch.setenv("_TRADEWIND_COMPLETE", "bash_complete")
     call = "from tradewind.cli.app import run; run([])"
     for words, place, also_not in (
-        ("tradewind ", 1, {"tradewind.cli.plan", "tradewind.cli.show", "msgspec"}),
-        ("tradewind show ", 2, {"tradewind.catalog", "tradewind.cli.plan"}),
+        ("tradewind ", 1, {"tradewind.cli.plan.plan", "tradewind.cli.runs.show", "msgspec"}),
+        ("tradewind show ", 2, {"tradewind.catalog", "tradewind.cli.plan.plan"}),
         ("tradewind offers h", 2, {"msgspec"}),
     ):
         monkeypatch.setenv("COMP_WORDS", words)

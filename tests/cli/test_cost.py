@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from tests.cli.conftest import Cli
 from tests.ledger.making import HOUR_S, NOON_S, events_of
-from tests.runs.builders import AT, SAMPLES, SPOT, WAY, sample
-from tests.runs.test_samples import FOLDED
-from tradewind import journal, store
+from tests.lifecycle.builders import AT, SAMPLES, SPOT, WAY, sample
+from tests.lifecycle.test_samples import FOLDED
+from tradewind import store
+from tradewind.journal import journal
 from tradewind.ledger import focus
 from tradewind.model.run import Way
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.cli import crontab
+from tradewind.cli.runs import crontab
 
 
 def test_it_is_offered_once(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

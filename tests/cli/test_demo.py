@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.runs.builders import SPOT, WAY
+from tests.lifecycle.builders import SPOT, WAY
 from tradewind.demo import jobs
 
 

@@ -12,9 +12,10 @@ import tradewind
 from tests.cli.conftest import Cli
 from tests.cli.test_help_texts import parsed
 from tests.test_docs import ROOT
-from tradewind.cli import runview, topics
-from tradewind.cli.explain import EXIT_CODES
-from tradewind.cli.topics import terms
+from tradewind.cli.help import topics
+from tradewind.cli.help.explain import EXIT_CODES
+from tradewind.cli.help.topics import terms
+from tradewind.cli.runs import runview
 from tradewind.model.event import Ended, LegOver, Resumed
 
 SOURCE = "".join(

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 from tests.cli.local_jobs import cleaned, job
-from tradewind import runs_store
 from tradewind import store as stores
+from tradewind.journal import runs_store
 from tradewind.model import places
 from tradewind.store.local import LocalStore
 

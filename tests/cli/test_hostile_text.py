@@ -12,12 +12,22 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from tests.runs.builders import AT, SPEC, WAY, a_beat, a_machine, found, requested, submitted, up
+from tests.lifecycle.builders import (
+    AT,
+    SPEC,
+    WAY,
+    a_beat,
+    a_machine,
+    found,
+    requested,
+    submitted,
+    up,
+)
 from tests.telemetry.test_diagnose import figures
 from tests.terminals import obeyed, shown
-from tradewind import journal
 from tradewind import store as stores
 from tradewind.cli import app
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Closed, Ended, Event, LegOver, Warned
 from tradewind.sim.faults import RUN
@@ -140,8 +150,8 @@ def test_all_that_a_command_prints_is_made_safe(
     """Also by one that has never heard of it: by click, by print, by rich, to either stream."""
     import click
 
+    from tradewind.base.errors import BadFile
     from tradewind.cli import render
-    from tradewind.errors import BadFile
 
     ways: list[Callable[[], object]] = [
         lambda: click.echo(EVIL),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import Cli, on_a_terminal
 from tests.terminals import without_spinners
-from tradewind.plan import document
+from tradewind.planning import document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRETRAIN = str(EXAMPLES / "pretrain-1.3b" / "work.yaml")

@@ -10,13 +10,13 @@ import pytest
 from msgspec import json
 
 from tests.cli.conftest import Cli
-from tests.runs.builders import AT, a_beat, a_machine, found, requested, submitted, up
-from tradewind import journal
+from tests.lifecycle.builders import AT, a_beat, a_machine, found, requested, submitted, up
 from tradewind import store as stores
+from tradewind.base.signing import SEED
 from tradewind.controller.loop import LEASE
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import CancelAsked, Event
-from tradewind.signing import SEED
 from tradewind.store.base import Store
 
 GOOD = "good-0199f0c2a4b7-5e1d9c"

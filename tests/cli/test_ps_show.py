@@ -9,10 +9,10 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.cli.conftest import Cli
-from tests.runs.builders import AT, SPEC, a_beat, a_machine, found, requested, submitted, up
-from tradewind import journal
+from tests.lifecycle.builders import AT, SPEC, a_beat, a_machine, found, requested, submitted, up
 from tradewind import store as stores
 from tradewind.controller.loop import LEASE
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Event
 from tradewind.sim.faults import RUN

@@ -13,8 +13,8 @@ from tests.cli.conftest import Cli
 from tests.cli.test_run import home as real_home
 from tests.eventually import eventually
 from tests.web.test_page_text import Page
-from tradewind import runs_store
 from tradewind import store as stores
+from tradewind.journal import runs_store
 from tradewind.model import places
 
 __all__ = ["real_home"]

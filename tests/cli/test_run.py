@@ -14,8 +14,8 @@ import pytest
 
 from tests.cli.conftest import on_a_terminal
 from tests.eventually import eventually
-from tradewind import journal, runs_store
 from tradewind import store as stores
+from tradewind.journal import journal, runs_store
 from tradewind.model.event import LaunchRefused, LegOver, LegRequested
 from tradewind.providers.local.provider import LocalProvider
 
@@ -159,10 +159,10 @@ def test_what_rented_machines_may_cost(
 
     from msgspec.structs import replace
 
-    from tests.plan.test_document import PLAN
-    from tests.runs.builders import SPEC, WAY
-    from tradewind.cli.run import _may_cost
-    from tradewind.units import Micros
+    from tests.lifecycle.builders import SPEC, WAY
+    from tests.planning.test_document import PLAN
+    from tradewind.base.units import Micros
+    from tradewind.cli.runs.run import _may_cost
 
     plan = changed(PLAN, cost=Micros(2_000_000))
     way = replace(WAY, price=3_500_000)

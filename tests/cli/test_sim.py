@@ -86,7 +86,7 @@ def test_the_scenario_shown_is_the_one_simulated(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_scenario_can_be_described(seed: int) -> None:
-    from tradewind.cli import simstory
+    from tradewind.cli.sim import simstory
 
     scenario, _ = campaign.told(seed)
     lines = dict(simstory.described(scenario))

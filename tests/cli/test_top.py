@@ -11,10 +11,10 @@ import pytest
 from msgspec import json
 
 from tests.cli.conftest import Cli
-from tests.runs.builders import AT, a_beat, a_machine, found, requested, submitted, up
+from tests.lifecycle.builders import AT, a_beat, a_machine, found, requested, submitted, up
 from tests.telemetry.test_diagnose import figures, ranks
-from tradewind import journal
 from tradewind import store as stores
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Event
 from tradewind.model.figures import Figures

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.runs.builders import AT, SPEC
-from tradewind import journal
-from tradewind.cli.watch import Ends
+from tests.lifecycle.builders import AT, SPEC
+from tradewind.cli.runs.watch import Ends
 from tradewind.controller.memory import RunMemory
+from tradewind.journal import journal
+from tradewind.lifecycle.fold import fold
 from tradewind.model.event import Ended, Event, Submitted
-from tradewind.runs.fold import fold
 from tradewind.store.memory import MemoryStore
 
 

@@ -13,10 +13,11 @@ from typing import Any
 from msgspec import json
 from msgspec.structs import replace
 
-from tests.runs.builders import CLOUD_S, NOW, SPEC, a_beat
-from tradewind import journal, steps
+from tests.lifecycle.builders import CLOUD_S, NOW, SPEC, a_beat
+from tradewind.base import steps
+from tradewind.base.errors import TradewindError
 from tradewind.controller import Controller
-from tradewind.errors import TradewindError
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Event
 from tradewind.model.run import Listing, Machine, Request, Spec

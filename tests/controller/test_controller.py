@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.controller.fakes import World
-from tests.runs.builders import NOW, SPEC, WAY, a_machine, with_tokens
-from tradewind import journal
-from tradewind.errors import BadFile, InvalidValue, SourceFailed
+from tests.lifecycle.builders import NOW, SPEC, WAY, a_machine, with_tokens
+from tradewind.base.errors import BadFile, InvalidValue, SourceFailed
+from tradewind.journal import journal
 from tradewind.model import bounds, places
 from tradewind.model.event import (
     Abandoned,

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import pytest
 from msgspec import json
 
-from tradewind import clock, journal, steps
+from tradewind.base import clock, steps
+from tradewind.base.errors import BadFile, SourceFailed, TradewindError
 from tradewind.controller import Controller, drive
-from tradewind.errors import BadFile, SourceFailed, TradewindError
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import LaunchRefused, LegRequested, LegUp, MachinesFound
 from tradewind.model.run import Facts, Heartbeat, Listing, Machine, Request, Spec, Way

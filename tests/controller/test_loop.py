@@ -7,12 +7,12 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.controller.fakes import World
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import SourceFailed
 from tradewind.controller import persist
 from tradewind.controller.loop import LEASE, Loop
 from tradewind.controller.memory import Memory
-from tradewind.errors import SourceFailed
-from tradewind.runs.state import Refusal
+from tradewind.lifecycle.state import Refusal
 from tradewind.store.base import MOST_READ
 from tradewind.store.memory import MemoryStore
 

@@ -9,17 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from tests.eventually import eventually
-from tests.runs.builders import (
+from tests.lifecycle.builders import (
     AT,
     SPEC,
     WAY,
     a_machine,
     a_request,
 )
-from tradewind import clock, journal
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess, SourceFailed
 from tradewind.controller.drive import performer
 from tradewind.controller.purse import AskMonth, Purse
-from tradewind.errors import NoAccess, SourceFailed
+from tradewind.journal import journal
 from tradewind.ledger.budgets import Budget, Budgets
 from tradewind.model import places
 from tradewind.model.event import (

@@ -15,8 +15,9 @@ from tests.catalog.small import REAL
 from tests.docs import blocks
 from tests.test_docs import record_docs  # type: ignore[attr-defined]
 from tests.workload.making import KNOWN, NOW
-from tradewind import budgetfile, workload
+from tradewind import workload
 from tradewind.catalog import account
+from tradewind.controller import budgetfile
 from tradewind.providers.local import files
 
 YAML = [b for b in blocks.every() if b.language == "yaml"]

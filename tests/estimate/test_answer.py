@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.catalog.small import REAL
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate import lora, registry
 from tradewind.estimate.advice import advise
 from tradewind.estimate.answer import Answer, answer, cases

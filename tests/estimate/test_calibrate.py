@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.catalog.small import REAL
-from tradewind.errors import BadFile, NoAccess
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.estimate import calibrate, left_out, measurements, registry
 from tradewind.estimate.band import Evidence, Kind, half_width, reason
 from tradewind.estimate.cases import Cases

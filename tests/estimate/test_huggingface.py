@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.errors import BadFile, NoAccess
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.estimate.families import FAMILIES
 from tradewind.estimate.huggingface import from_config, from_numbers
 from tradewind.estimate.shapes import active_parameters, parameters

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.estimate.test_profile_file import PROFILE
-from tradewind.errors import BadFile, NoAccess, NotFound, TradewindError
+from tradewind.base.errors import BadFile, NoAccess, NotFound, TradewindError
 from tradewind.estimate import models
 from tradewind.model.profile import Profile
 from tradewind.model.shape import Shape, Work

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.estimate.test_time_and_memory import LLAMA, K
-from tradewind import csvfile
+from tradewind.base import csvfile
 from tradewind.bench.gpu_shapes import Step
 from tradewind.bench.measured import finders
 from tradewind.estimate.cases import Cases

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.test_light_imports import loaded
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.estimate import registry
 from tradewind.estimate.shapes import forward_flops_per_token, parameters
 from tradewind.model.shape import Shape, Work

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate.cases import STACKS, Cases
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.memory import memory_use, possible

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.runs.builders import SPEC, SPOT, WAY
+from tests.lifecycle.builders import SPEC, SPOT, WAY
 from tradewind.ledger.postings import Posting, RunCost, cost_of
 from tradewind.model.event import (
     Ended,

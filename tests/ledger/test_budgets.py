@@ -7,7 +7,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from tests.ledger.making import HOUR_S, NOON_S, moment, names, postings_of, run_cost, run_costs
-from tests.runs.builders import SPEC, SPOT, WAY
+from tests.lifecycle.builders import SPEC, SPOT, WAY
 from tradewind.ledger.budgets import (
     Budget,
     Budgets,

@@ -7,7 +7,7 @@ from decimal import Decimal
 from hypothesis import given
 
 from tests.ledger.making import HOUR_S, NOON_S, moment, postings_of, run_cost, run_costs
-from tests.runs.builders import SPOT, WAY
+from tests.lifecycle.builders import SPOT, WAY
 from tradewind.ledger import focus
 from tradewind.ledger.postings import RunCost
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.runs.builders import (
+from tests.lifecycle.builders import (
     CLOUD_S,
     SPOT,
     WAY,

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.ledger.making import HOUR_S, NOON_S, moment, postings_of, run_cost, run_costs
-from tests.runs.builders import SPOT, WAY, simulated
-from tradewind.errors import InvalidValue
+from tests.lifecycle.builders import SPOT, WAY, simulated
+from tradewind.base.errors import InvalidValue
 from tradewind.ledger.periods import between, by_day, day_name, month_name, next_month
 from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.ledger.report import GROUPINGS, Line, Report, check_by, report

@@ -7,7 +7,7 @@ from decimal import Decimal
 from msgspec.structs import replace
 
 from tests.ledger.making import HOUR_S, NOON_S, RATES, USED, events_of, run_cost
-from tests.runs.builders import SPOT, WAY
+from tests.lifecycle.builders import SPOT, WAY
 from tradewind.ledger import focus
 from tradewind.ledger.postings import STORE, cost_of, postings, stored
 from tradewind.ledger.report import report

@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from tests.pictures.making import ACCELERATORS, ROWS, accelerator, row, select
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model import Market
 from tradewind.pictures import ComparedType, Provenance, comparison, matrix, regions, timeline
 from tradewind.pictures.matrix import Cell

@@ -14,7 +14,7 @@ import pytest
 
 from tests.pictures.making import ACCELERATORS, ROWS, accelerator, row, select
 from tradewind import pictures
-from tradewind.errors import InvalidValue, MissingExtra, NoAccess, NotFound
+from tradewind.base.errors import InvalidValue, MissingExtra, NoAccess, NotFound
 from tradewind.pictures import ComparedType, canvas, comparison, matrix, regions, timeline
 from tradewind.pictures.chart import Chart, Provenance, Table
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.pictures.test_draw import png_size, texts
 from tests.web.making import FRONT, OTHERS, nothing, own, plan, plans, workload
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model.plan import Plans
 from tradewind.pictures import canvas, front
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.runs.builders import WAY
+from tests.lifecycle.builders import WAY
 from tradewind.policy.base import Known, Option
 from tradewind.policy.plain import BETTER, REFUSED_S, choose
 

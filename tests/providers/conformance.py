@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 import tradewind
 from tests.eventually import eventually
-from tests.runs.builders import WAY
+from tests.lifecycle.builders import WAY
 from tradewind.model.run import Machine, Request, Way
 from tradewind.providers.base import Provider
 

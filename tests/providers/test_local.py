@@ -28,7 +28,7 @@ from tests.providers.local_machines import (
     pids,
     written,
 )
-from tradewind.errors import BadFile, InvalidValue, NotFound, TradewindError
+from tradewind.base.errors import BadFile, InvalidValue, NotFound, TradewindError
 from tradewind.model.run import Machine, Way
 from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.providers.local import processes

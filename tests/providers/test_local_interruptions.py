@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess, NotFound
 from tradewind.providers.base import Refused
 from tradewind.providers.local.interruptions import Chaos, Replay
 from tradewind.providers.local.trace import Trace, parse, read

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.lifecycle.builders import a_request
 from tests.providers.local_machines import a_home, command
-from tests.runs.builders import a_request
 from tradewind.providers.local.provider import LocalProvider
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.runs.builders import SPEC, SPOT, WAY
-from tradewind import journal
+from tests.lifecycle.builders import SPEC, SPOT, WAY
 from tradewind.api.handle import Run
+from tradewind.journal import journal
 from tradewind.model import event as events
 from tradewind.model import places
 from tradewind.model.event import Event

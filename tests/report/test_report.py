@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.lifecycle.builders import SPOT, WAY, a_beat
 from tests.report.making import MARKETS, RUN_ID, START, Making, finished, losses, of_many
-from tests.runs.builders import SPOT, WAY, a_beat
 from tradewind.model import places
 from tradewind.model.event import Abandoned, Progress
 from tradewind.report import words

@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from tradewind import signing
+from tradewind.base import signing
+from tradewind.base.errors import SourceFailed
+from tradewind.base.steps import Steps
 from tradewind.controller import Controller
 from tradewind.controller.controller import Sight
 from tradewind.controller.memory import RunMemory
-from tradewind.errors import SourceFailed
+from tradewind.lifecycle.seen import Month
+from tradewind.lifecycle.state import RunState
 from tradewind.model.action import Action, Launch, Terminate
 from tradewind.model.event import (
     Event,
@@ -21,9 +24,6 @@ from tradewind.model.event import (
 )
 from tradewind.model.run import Request
 from tradewind.providers.base import LaunchMachines
-from tradewind.runs.seen import Month
-from tradewind.runs.state import RunState
-from tradewind.steps import Steps
 from tradewind.store.steps import Delete
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from tests.sim import broken
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.steps import Steps
 from tradewind.controller import Controller
 from tradewind.ledger.postings import Posting, postings
+from tradewind.lifecycle import RunState, beats
 from tradewind.model.event import Event, MachineBack, MachineEnded
 from tradewind.model.run import Heartbeat
-from tradewind.runs import RunState, beats
 from tradewind.sim import scenario
 from tradewind.sim.faults import simulate
-from tradewind.steps import Steps
 from tradewind.store.steps import Create, ListAfter
 from tradewind.supervisor.decide import Me
 
@@ -147,12 +147,12 @@ def test_a_supervisor_that_never_fences_itself_is_caught(monkeypatch: pytest.Mon
 
 def test_a_run_that_goes_on_after_its_users_no_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     for room in ("leg", "next"):
-        monkeypatch.setattr(f"tradewind.runs.{room}.unwanted", lambda *values: None)
+        monkeypatch.setattr(f"tradewind.lifecycle.{room}.unwanted", lambda *values: None)
     assert caught("was cancelled")
 
 
 def test_a_job_that_is_tried_for_ever_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradewind.runs.next._end", lambda *values: None)
+    monkeypatch.setattr("tradewind.lifecycle.next._end", lambda *values: None)
     assert caught("has not ended") or caught("was tried")
 
 
@@ -216,13 +216,13 @@ def test_a_controller_that_believes_anyone_is_caught(monkeypatch: pytest.MonkeyP
     def believes(state: RunState, name: str, data: bytes, *more: Any) -> Heartbeat | None:
         return beats.decode(data[:-65]) or beats.decode(data)
 
-    monkeypatch.setattr("tradewind.runs.beats.read", believes)
+    monkeypatch.setattr("tradewind.lifecycle.beats.read", believes)
     assert any("and was not" in simulate(seed).violation for seed in liars("other"))
 
 
 def test_a_run_that_buys_at_every_word_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tradewind.runs.next._unused", lambda *values: 0)
-    monkeypatch.setattr("tradewind.runs.next._wait_s", lambda barren: 0.0)
+    monkeypatch.setattr("tradewind.lifecycle.next._unused", lambda *values: 0)
+    monkeypatch.setattr("tradewind.lifecycle.next._wait_s", lambda barren: 0.0)
     assert any("others are paid for" in simulate(seed).violation for seed in liars("own"))
 
 

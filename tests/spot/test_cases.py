@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.spot import cases, compare, fit
 from tradewind.spot.series import read
 

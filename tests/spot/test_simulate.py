@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.policy.base import Choice, Known, Policy
 from tradewind.policy.names import NETLESS, POLICIES
 from tradewind.spot import harsh

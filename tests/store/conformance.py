@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.servers import child_env
-from tradewind.errors import InvalidValue, NoAccess, NotFound, TooLarge
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound, TooLarge
 from tradewind.store import Store
 from tradewind.store.base import MOST_READ, Dated, Pieced
 from tradewind.store.probe import probe

@@ -10,7 +10,7 @@ import pytest
 from tests.store import servers
 from tests.store.conformance import Conformance, Place
 from tradewind import store
-from tradewind.errors import NoAccess, NotFound, SourceFailed
+from tradewind.base.errors import NoAccess, NotFound, SourceFailed
 from tradewind.store import Store
 
 Env = Mapping[str, str]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.endless import ENOUGH, endless
 from tradewind import store
-from tradewind.errors import TooLarge
+from tradewind.base.errors import TooLarge
 
 
 def test_they_are_neither_held_nor_written(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.store.conformance import Conformance, Place
 from tests.store.servers import child_env
 from tradewind import store
-from tradewind.errors import InvalidValue, NoAccess, NotFound, TooLarge
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound, TooLarge
 from tradewind.store.base import RESERVED
 from tradewind.store.local import LocalStore
 

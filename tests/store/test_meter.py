@@ -16,8 +16,8 @@ import pytest
 from tests.cloud.s3 import Books, booked
 from tests.store import servers
 from tests.store.flaky import flaky
-from tradewind import clock
-from tradewind.errors import NotFound, SourceFailed
+from tradewind.base import clock
+from tradewind.base.errors import NotFound, SourceFailed
 from tradewind.model.usage import Usage
 from tradewind.store import meter
 from tradewind.store.meter import Meter, total

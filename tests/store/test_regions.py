@@ -10,7 +10,7 @@ import pytest
 from tests.store import servers
 from tests.store.regional import Keeper, regional
 from tradewind import store
-from tradewind.errors import NoAccess, NotFound
+from tradewind.base.errors import NoAccess, NotFound
 from tradewind.store import regions
 from tradewind.store.objects import ObjectStore
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.store.conformance import Conformance, Place
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.bench.slow import Slow
 from tradewind.store.memory import MemoryStore
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from tests.local_http import QuietServer
-from tradewind.errors import SourceFailed
+from tradewind.base.errors import SourceFailed
 from tradewind.store.objects import ObjectStore
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.store.door import Answer, Door, serving
 from tradewind import store
-from tradewind.errors import NoAccess
+from tradewind.base.errors import NoAccess
 
 _REFUSAL = """<?xml version="1.0" encoding="UTF-8"?>
 <Error><Code>{code}</Code><Message>{words}</Message><RequestId>4442587FB7D0A2F9</RequestId></Error>"""

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 from msgspec import json
 from msgspec.structs import replace
 
-from tests.runs.builders import AT, WAY
-from tradewind import journal
-from tradewind.errors import NotFound, SourceFailed
+from tests.lifecycle.builders import AT, WAY
+from tradewind.base.errors import NotFound, SourceFailed
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.event import Event, LegRequested, Submitted

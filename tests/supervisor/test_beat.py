@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from tests.runs.builders import AT, found, requested, submitted, up
+from tests.lifecycle.builders import AT, found, requested, submitted, up
 from tests.supervisor.builders import RUNNING, me, working
-from tradewind import journal, signing, steps
-from tradewind.errors import BadFile, NoAccess, NotFound, SourceFailed, TradewindError
+from tradewind.base import signing, steps
+from tradewind.base.errors import BadFile, NoAccess, NotFound, SourceFailed, TradewindError
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Ended, Event, LaunchRefused, LegDraining, LegOver, Progress
 from tradewind.model.run import Heartbeat

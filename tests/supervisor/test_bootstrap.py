@@ -19,7 +19,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.supervisor.machines import MachineUnderTest, Run
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.store.memory import MemoryStore
 from tradewind.supervisor import bootstrap, keeper, kit
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.supervisor.bundle import pack
 from tradewind.supervisor.unpack import unpack
 

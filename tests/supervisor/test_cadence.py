@@ -6,7 +6,7 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from tests.runs.builders import SPEC, SPOT, WAY
+from tests.lifecycle.builders import SPEC, SPOT, WAY
 from tests.supervisor.test_runtime import Launch
 from tradewind.supervisor.cadence import Cadence, of
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.supervisor.test_bundle import fill
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.supervisor.bundle import pack
 
 FILES = (

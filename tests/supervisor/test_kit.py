@@ -16,7 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
-from tradewind.errors import BadFile, SourceFailed
+from tradewind.base.errors import BadFile, SourceFailed
 from tradewind.supervisor import kit
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.supervisor.test_bundle import fill
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model import globs
 from tradewind.supervisor import leftout
 from tradewind.supervisor.bundle import left_out, pack

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.supervisor.machines import until
-from tradewind.errors import SourceFailed
+from tradewind.base.errors import SourceFailed
 from tradewind.model import places
 from tradewind.store.memory import MemoryStore
 from tradewind.supervisor.logs import PIECE, Shipper, Spool, read_logs, shipped

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.supervisor.machines import RUN, MachineUnderTest, Run
-from tradewind import signing
+from tradewind.base import signing
 from tradewind.model import places
 from tradewind.store.memory import MemoryStore
 from tradewind.supervisor import meeting

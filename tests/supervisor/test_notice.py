@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.supervisor import notice
 
 

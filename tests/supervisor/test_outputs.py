@@ -11,7 +11,7 @@ import pytest
 from msgspec import json
 
 from tests.supervisor.machines import RUN, MachineUnderTest, until
-from tradewind.errors import BadFile, NoAccess, TooLarge
+from tradewind.base.errors import BadFile, NoAccess, TooLarge
 from tradewind.model import places
 from tradewind.model.event import LegDraining
 from tradewind.model.outputs import OutputFile

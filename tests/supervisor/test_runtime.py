@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec import json, structs
 
-from tests.runs.builders import WAY
+from tests.lifecycle.builders import WAY
 from tests.supervisor.machines import RUN, MachineUnderTest, Run, TroubledStore, lives, until
 from tradewind.model import places
 from tradewind.model.event import LegDraining, LegOver
@@ -353,7 +353,7 @@ def test_a_bundle_that_is_not_there_is_nobody_s_machine_s_fault(launch: Launch) 
 
 
 def test_two_supervisors_do_not_share_a_machine(launch: Launch) -> None:
-    from tradewind.errors import NoAccess
+    from tradewind.base.errors import NoAccess
 
     machine = launch("sleep 1000")
     with pytest.raises(NoAccess, match="another supervisor"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.providers.aws.cloud import KEYS, Cloud, json_error
 from tests.providers.aws.test_aboard import Service
 from tests.supervisor.machines import MachineUnderTest
-from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.base.errors import InvalidValue, SourceFailed
 from tradewind.model import secrets as references
 from tradewind.model.boot import Boot
 from tradewind.providers import registry

@@ -16,11 +16,12 @@ from msgspec import json
 
 from tests.cloud.s3 import Asked, Books, booked
 from tests.eventually import eventually
-from tests.runs.builders import AT, WAY
+from tests.lifecycle.builders import AT, WAY
 from tests.store import servers
 from tests.supervisor.builders import RUNNING, working
-from tradewind import journal, steps
-from tradewind.errors import NotFound
+from tradewind.base import steps
+from tradewind.base.errors import NotFound
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.event import Event, LegOver, LegRequested, Submitted

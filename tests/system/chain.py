@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.eventually import eventually
-from tradewind import runs_store
 from tradewind import store as stores
-from tradewind.runs.state import RunState
+from tradewind.journal import runs_store
+from tradewind.lifecycle.state import RunState
 from tradewind.store.base import Store
 
 ROOT = Path(__file__).parents[2]

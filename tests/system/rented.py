@@ -18,18 +18,19 @@ from tests.providers.aws import machines
 from tests.store import servers
 from tests.store.flaky import flaky
 from tests.torch.test_tiny_gpt import EXAMPLE
-from tradewind import clock, runs_store, steps
 from tradewind import store as stores
 from tradewind.api.follow import Sight
+from tradewind.base import clock, steps
 from tradewind.catalog import ratecard
 from tradewind.controller.drive import performer
+from tradewind.journal import runs_store
+from tradewind.journal.runs_store import Loaded
 from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.model import places
 from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.providers import charges
 from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import KEY
-from tradewind.runs_store import Loaded
 from tradewind.store.base import Store
 from tradewind.supervisor import bundle
 

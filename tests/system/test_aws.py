@@ -15,7 +15,7 @@ from tests.system.books import is_paid_and_gone
 from tests.system.rented import STORE, Rented, a_world
 from tests.system.test_torchrun import torchrun
 from tests.torch.test_tiny_gpt import EXAMPLE, weights
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.model.event import LegUp
 from tradewind.model.run import Machine
 from tradewind.store import meter

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.eventually import eventually
 from tests.system.books import is_paid_and_gone
 from tests.system.rented import a_world
-from tradewind import clock, steps
+from tradewind.base import clock, steps
 from tradewind.controller.controller import Controller
 from tradewind.controller.drive import performer
 from tradewind.model.event import LegDraining, LegOver, LegRequested, MachinesFound

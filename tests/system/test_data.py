@@ -18,7 +18,7 @@ from tests.system.conftest import SmallDisk
 from tests.torch.data.test_shards import numbered
 from tests.torch.data.web import File, noise, sha256
 from tests.torch.lives import Nursery, Training
-from tradewind.errors import NoAccess
+from tradewind.base.errors import NoAccess
 from tradewind.torch.data.download import download
 
 pytestmark = pytest.mark.system

@@ -11,7 +11,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.system.chain import Chain
-from tradewind import journal
+from tradewind.journal import journal
 from tradewind.model.event import CancelAsked
 
 RUN = ("--local", "--yes")

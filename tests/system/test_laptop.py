@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.test_run import folder, home, over, printed, tradewind
 from tests.eventually import eventually
-from tradewind import runs_store
 from tradewind import store as stores
 from tradewind.bench.chaos import ours
+from tradewind.journal import runs_store
 
 __all__ = ["home"]
 

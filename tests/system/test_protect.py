@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.test_run import home, over, printed, tradewind
 from tests.eventually import eventually
-from tradewind import runs_store
 from tradewind import store as stores
+from tradewind.journal import runs_store
 from tradewind.model.event import LegDraining, LegRequested, Warned
 
 __all__ = ["home"]

@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from msgspec import Struct
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.torch import messages, trees
 from tradewind.torch.ranks import Ranks
 from tradewind.torch.sessions import stages

@@ -14,7 +14,7 @@ with warnings.catch_warnings():
 
 from tests.catalog.small import REAL
 from tests.torch import wellknown
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate import registry
 from tradewind.estimate.answer import answer
 from tradewind.estimate.columns import parameters

@@ -23,7 +23,7 @@ from torch.utils.data import (
 )
 from torch.utils.data.distributed import DistributedSampler
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds.feed import Feed
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.surroundings import Surroundings

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.torch.lives import Life, Training, differ
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.torch.strategies.memory import Memory, is_short
 
 pytestmark = pytest.mark.slow

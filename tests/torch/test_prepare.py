@@ -12,7 +12,7 @@ from torch import nn
 
 import tradewind.torch as tw
 from tests.torch.spread import Block, Whole, loss_of, network
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate.layouts import Layout as Planned
 from tradewind.torch.strategies import blocks, compression, layout, pipeline, tensors
 

@@ -24,8 +24,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from tests.torch import bad, models
-from tradewind.cli.profile import command
-from tradewind.errors import BadFile, InvalidValue, TradewindError
+from tradewind.base.errors import BadFile, InvalidValue, TradewindError
+from tradewind.cli.plan.profile import command
 from tradewind.model.profile import Profile, from_json
 from tradewind.torch.profiling.inputs import InputSpec, parse_input
 from tradewind.torch.profiling.profile import profile

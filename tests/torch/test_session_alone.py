@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import tradewind.torch as tw
 from tests.cases import and_slow
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.sessions.notice import GRACE_S, Notice
 
 torch.set_num_threads(1)

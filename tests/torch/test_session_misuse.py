@@ -14,7 +14,7 @@ import torch
 
 import tradewind.torch as tw
 from tests.torch.test_session_alone import data, net
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.sessions.telling import Teller
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ import pytest
 
 from tests.cli.test_run import home, over, tradewind
 from tests.eventually import eventually
-from tradewind import runs_store
 from tradewind import store as stores
+from tradewind.journal import runs_store
 from tradewind.model import places
 from tradewind.providers.local.provider import LocalProvider
 

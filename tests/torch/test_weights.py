@@ -12,7 +12,7 @@ from torch import nn
 
 import tradewind.torch as tw
 from tests.cli.conftest import Cli, cli, home
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.torch.checkpoint import Checkpoints, Place
 from tradewind.torch.weights import export
 from tradewind.torch.weights.export import _Box, _stretches

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.controller import persist
 from tradewind.controller.loop import LEASE
 from tradewind.store.local import LocalStore

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.lifecycle.builders import SPEC, a_request
 from tests.providers.local_machines import a_home, command
-from tests.runs.builders import SPEC, a_request
-from tradewind import clock, journal
 from tradewind import store as stores
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess, SourceFailed
 from tradewind.controller.loop import LEASE
-from tradewind.errors import NoAccess, SourceFailed
+from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Submitted
 from tradewind.model.finding import Finding

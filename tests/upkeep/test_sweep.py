@@ -13,13 +13,14 @@ import pytest
 from msgspec.structs import replace
 
 from tests.eventually import eventually
+from tests.lifecycle.builders import SPEC, WAY, a_request, requested
 from tests.providers.local_machines import a_home, command, pids
-from tests.runs.builders import SPEC, WAY, a_request, requested
-from tradewind import clock, journal, runs_store, steps
 from tradewind import store as stores
 from tradewind.api import wishes
+from tradewind.base import clock, steps
 from tradewind.controller.controller import Controller
 from tradewind.controller.drive import performer
+from tradewind.journal import journal, runs_store
 from tradewind.model import places
 from tradewind.model.event import Closed, Ended, Event, LegOver, MachinesFound, Submitted
 from tradewind.model.run import Machine

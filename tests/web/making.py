@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from tradewind.base.units import Micros
 from tradewind.model.plan import Loser, Plan, Plans, Relaxation
 from tradewind.model.workload import Limits, Train, Workload
-from tradewind.units import Micros
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.web.making import FRONT, LOSERS, OTHERS, loser, nothing, own, plan, plans, workload
+from tradewind.base.units import format_hours
 from tradewind.model.plan import Plans
-from tradewind.units import format_hours
 from tradewind.web import page_data, words
 from tradewind.web.plan_page import render
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.web.making import nothing, own, plans
 from tradewind import catalog, workload
-from tradewind.plan import planner
+from tradewind.planning import planner
 from tradewind.web.plan_page import render
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from msgspec.structs import replace
 
+from tests.lifecycle.builders import SPOT, WAY
 from tests.report.making import MARKETS, START, Making, finished, losses, of_many
-from tests.runs.builders import SPOT, WAY
 from tests.web.test_report_text import hostile
 from tradewind import store as stores
 from tradewind.api.handle import Run

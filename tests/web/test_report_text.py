@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.lifecycle.builders import SAMPLES, SPOT, sample, simulated
 from tests.report.making import MARKETS, Making, finished, losses, of_many
-from tests.runs.builders import SAMPLES, SPOT, sample, simulated
 from tests.web.test_page_text import HOSTILE, Page
 from tradewind.api.handle import Run
 from tradewind.model.event import Commit

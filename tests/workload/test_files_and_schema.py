@@ -12,8 +12,8 @@ from tests.catalog.small import REAL
 from tests.cli.conftest import Cli, cli, home
 from tests.workload.making import EXAMPLES, FULL, KNOWN, NOW, TRAIN, as_data, read
 from tradewind import workload
+from tradewind.base.errors import BadWorkload, NoAccess
 from tradewind.catalog import account
-from tradewind.errors import BadWorkload, NoAccess
 from tradewind.workload import fields, schema
 
 __all__ = ["cli", "home"]

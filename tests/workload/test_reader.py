@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.workload.making import FULL, KNOWN, NOW, TRAIN, WORK, as_data, read
 from tradewind import Checkpoint, Data, Job, Limits, Measured, Train, Workload, workload
-from tradewind.errors import BadWorkload
+from tradewind.base.errors import BadWorkload
+from tradewind.base.units import Micros
 from tradewind.model.shape import Shape, Work
-from tradewind.units import Micros
 from tradewind.workload import schema
 from tradewind.workload.fields import SECTIONS, Field, Section
 

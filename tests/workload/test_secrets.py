@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from tests.plan.test_document import PLAN
+from tests.planning.test_document import PLAN
 from tests.workload.making import NOW, WORK, read
-from tradewind.errors import BadWorkload, InvalidValue
+from tradewind.base.errors import BadWorkload, InvalidValue
 from tradewind.model import Job, secrets, sensitive
 from tradewind.model.secrets import Reference
-from tradewind.plan import document
+from tradewind.planning import document
 from tradewind.workload.schema import schema
 
 LETTERS = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1eF3hJ5"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tradewind.errors import BadWorkload
+from tradewind.base.errors import BadWorkload
 from tradewind.workload import reader, synonyms
 from tradewind.workload.fields import SECTIONS
 
@@ -16,7 +16,7 @@ def test_every_name_leads_to_a_field() -> None:
 
 
 def test_every_flag_of_a_plan_leads_to_its_field() -> None:
-    from tradewind.cli.plan import _FIELDS
+    from tradewind.cli.plan.plan import _FIELDS
 
     for flag, path in _FIELDS.items():
         place = synonyms.place_of(flag)

@@ -9,12 +9,12 @@ import pytest
 
 from tests.workload.making import NOW
 from tradewind import Checkpoint, Data, Job, Limits, Measured, Train, Workload
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
+from tradewind.base.units import Micros
 from tradewind.estimate.cases import STACKS as ESTIMATED
 from tradewind.estimate.measurements import stack_of
 from tradewind.estimate.question import RECOMPUTES, SHARDINGS
 from tradewind.model import workload as values
-from tradewind.units import Micros
 
 
 def train(**more: Any) -> Train:

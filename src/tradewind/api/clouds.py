@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from tradewind.errors import InvalidValue, MissingExtra, NotFound
+from tradewind.base.errors import InvalidValue, MissingExtra, NotFound
 from tradewind.model import places
 from tradewind.providers import registry
 from tradewind.providers.cloud import Rentable

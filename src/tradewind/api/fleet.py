@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tradewind.ownfiles import home
+from tradewind.base.ownfiles import home
 
 if TYPE_CHECKING:
     from tradewind.controller.controller import Controller
@@ -53,7 +53,7 @@ def facts(provider: str) -> Facts:
 def clerk() -> Controller:
     """One that writes orders into journals, and neither looks after runs nor remembers anything:
     nothing that is wrong with another run, a cloud or this computer's memory keeps it from that."""
-    from tradewind import clock
+    from tradewind.base import clock
     from tradewind.controller.controller import Controller
 
     return Controller(

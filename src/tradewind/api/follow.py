@@ -12,18 +12,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tradewind import clock, journal
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, NotFound, TooLarge, TradewindError
+from tradewind.base.ownfiles import append, home
 from tradewind.controller import seed
 from tradewind.controller.loop import Troubles
-from tradewind.errors import BadFile, NotFound, TooLarge, TradewindError
-from tradewind.journal import Commit
+from tradewind.journal import journal
+from tradewind.journal.journal import Commit
+from tradewind.lifecycle import beats as claims
+from tradewind.lifecycle import fold
+from tradewind.lifecycle.state import RunState
 from tradewind.model import bounds, places
 from tradewind.model.figures import Figures
 from tradewind.model.run import Heartbeat
-from tradewind.ownfiles import append, home
-from tradewind.runs import beats as claims
-from tradewind.runs import fold
-from tradewind.runs.state import RunState
 from tradewind.store.base import Store
 
 

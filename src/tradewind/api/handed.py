@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import json
 
-from tradewind.errors import InvalidValue, NoAccess
+from tradewind.base.errors import InvalidValue, NoAccess
+from tradewind.base.ownfiles import home, replace
 from tradewind.model import secrets
-from tradewind.ownfiles import home, replace
 from tradewind.providers.local.files import secrets_of
 
 if TYPE_CHECKING:

@@ -8,23 +8,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind import runs_store
 from tradewind import store as stores
 from tradewind.api import follow, orders
 from tradewind.api.legs import LegView, legs_of
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
+from tradewind.journal import runs_store
 from tradewind.store.base import Store
 
 if TYPE_CHECKING:
     from tradewind.api.logs import Line
     from tradewind.api.outputs import Output
+    from tradewind.lifecycle.state import RunState
     from tradewind.model import Workload
     from tradewind.model.event import Event
     from tradewind.model.plan import Plans
     from tradewind.model.run import Spec
-    from tradewind.plan.document import Saved
+    from tradewind.planning.document import Saved
     from tradewind.report.figures import Report
-    from tradewind.runs.state import RunState
 
 Where = str | Path | Store | None
 
@@ -215,8 +215,8 @@ def run(
     `on_progress` is called with the run about every second. Interrupted by Ctrl-C, the run is left
     to a process in the background."""
     from tradewind.api import rented, submit, wishes
+    from tradewind.base.units import parse_duration
     from tradewind.providers import registry
-    from tradewind.units import parse_duration
 
     opened = _opened(store)
     speed = 1.0 if trace is None else trace_speed

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tradewind.errors import NotFound
-from tradewind.runs.state import RunState
+from tradewind.base.errors import NotFound
+from tradewind.lifecycle.state import RunState
 from tradewind.store.base import Store
 
 LONGEST = 1 << 20

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tradewind import clock, runs_store, steps
-from tradewind.errors import InvalidValue
-from tradewind.runs.words import outcome_words
+from tradewind.base import clock, steps
+from tradewind.base.errors import InvalidValue
+from tradewind.journal import runs_store
+from tradewind.lifecycle.words import outcome_words
 from tradewind.store.base import Store
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound
+from tradewind.base.units import format_names
+from tradewind.lifecycle.state import RunState
 from tradewind.model import globs, places
 from tradewind.model.outputs import OutputFile
-from tradewind.runs.state import RunState
 from tradewind.store.base import Store
-from tradewind.units import format_names
 
 
 class Output(Struct, frozen=True, kw_only=True):

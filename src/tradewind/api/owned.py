@@ -14,11 +14,11 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from tradewind.decoding import decoder
+from tradewind.base.decoding import decoder
+from tradewind.base.ownfiles import home, replace
+from tradewind.base.plaintext import one_line
 from tradewind.model.boot import sha256_of
 from tradewind.model.run import Spec
-from tradewind.ownfiles import home, replace
-from tradewind.plaintext import one_line
 from tradewind.providers.local.files import is_name
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 
 if TYPE_CHECKING:
     from tradewind.model import Workload

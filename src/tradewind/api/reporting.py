@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import json
 
-from tradewind import clock
 from tradewind.api import wishes
 from tradewind.api.follow import Sight
 from tradewind.api.wishes import ChaosWish, TraceWish, Wish
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import NotFound, TooLarge, TradewindError
+from tradewind.base import clock
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import NotFound, TooLarge, TradewindError
+from tradewind.base.units import format_names
 from tradewind.ledger.postings import cost_of
 from tradewind.model import bounds, places
 from tradewind.model.event import Submitted
@@ -24,7 +25,6 @@ from tradewind.report.assemble import Sources, report
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Kept, Rehearsal
 from tradewind.store.base import Dated, Store
-from tradewind.units import format_names
 
 if TYPE_CHECKING:
     from tradewind.model.run import Spec

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tradewind import runs_store
 from tradewind import store as stores
 from tradewind.api import clouds
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
+from tradewind.base.units import format_names
+from tradewind.journal import runs_store
 from tradewind.model import places
-from tradewind.units import format_names
 
 if TYPE_CHECKING:
     from tradewind.providers.changes import Line, Prepared

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tradewind.errors import MissingExtra, NotFound
+from tradewind.base.errors import MissingExtra, NotFound
 from tradewind.providers import registry
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def machine(store: Store, run_id: str, rank: int) -> Machine:
     """The one of this rank that lives."""
-    from tradewind import runs_store
+    from tradewind.journal import runs_store
 
     state = runs_store.load(store, run_id).state
     living = [each.machine for each in state.machines.values() if not each.ended]

@@ -12,11 +12,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tradewind.errors import TradewindError
-from tradewind.ownfiles import home
+from tradewind.base.errors import TradewindError
+from tradewind.base.ownfiles import home
 
 if TYPE_CHECKING:
-    from tradewind.runs.capacity import Answer
+    from tradewind.lifecycle.capacity import Answer
 
 
 def remember(answers: Sequence[Answer]) -> None:

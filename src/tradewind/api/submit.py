@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tradewind import clock
-from tradewind.errors import InvalidValue, NoAccess, NotFound, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound, TradewindError
 
 if TYPE_CHECKING:
     from tradewind.api.rented import On
@@ -36,7 +36,7 @@ def wanted(what: object, on: On | None = None) -> Wanted:
     what the planner answered. `on`: planned for that cloud alone."""
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
-    from tradewind.plan.document import Saved
+    from tradewind.planning.document import Saved
 
     if isinstance(what, str | Path):
         return _of_file(Path(what), on)
@@ -58,7 +58,7 @@ def wanted(what: object, on: On | None = None) -> Wanted:
 
 
 def _of_file(path: Path, on: On | None) -> Wanted:
-    from tradewind.plan import document
+    from tradewind.planning import document
 
     text = _read(path)
     if text.lstrip().startswith("{"):
@@ -92,14 +92,14 @@ def _read(path: Path) -> str:
 
 def _planned(work: Workload, on: On | None) -> Wanted:
     from tradewind import catalog as catalogs
-    from tradewind.plan.planner import Planner
+    from tradewind.planning.planner import Planner
 
     work = on.limited(work) if on is not None else work
     return _best(Planner(work, catalogs.load(), now=clock.now()).plans())
 
 
 def _best(plans: Plans) -> Wanted:
-    from tradewind.plan.words import what_binds
+    from tradewind.planning.words import what_binds
 
     if plans.best is None:
         raise NotFound("no plan keeps every limit", hint=what_binds(plans))
@@ -123,7 +123,7 @@ def spec_of(
 
     from tradewind.api import fleet
     from tradewind.model.run import Facts
-    from tradewind.plan import ways
+    from tradewind.planning import ways
 
     if not 0 < speed < inf:
         raise InvalidValue(
@@ -204,8 +204,8 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     from msgspec import json
     from msgspec.structs import replace
 
-    from tradewind import steps
     from tradewind.api import fleet, handed, owned, wishes
+    from tradewind.base import steps
     from tradewind.controller.drive import performer
     from tradewind.model import places
     from tradewind.supervisor import bundle

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
 
-from tradewind import clock
-from tradewind.decoding import decoder
-from tradewind.errors import InvalidValue, NotFound
-from tradewind.ownfiles import home, replace
+from tradewind.base import clock
+from tradewind.base.decoding import decoder
+from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.ownfiles import home, replace
 from tradewind.providers.local.trace import Trace
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _parted(text: str) -> tuple[Path, list[str]]:
 
 
 def _series(file: Path, names: Sequence[str]) -> list[Trace]:
-    from tradewind.errors import BadFile
+    from tradewind.base.errors import BadFile
     from tradewind.providers.local import trace
 
     if names:

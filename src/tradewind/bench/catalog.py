@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
-from tradewind import catalog, clock
+from tradewind import catalog
+from tradewind.base import clock
 
 LOAD_LIMIT_MS = 50.0
 FILTER_LIMIT_MS = 10.0

@@ -15,14 +15,15 @@ from typing import Any
 from msgspec import json
 from msgspec.structs import replace
 
-from tradewind import clock, journal
+from tradewind.base import clock
 from tradewind.bench.slow import Slow, pages_of
 from tradewind.controller import Controller, drive
+from tradewind.journal import journal
+from tradewind.lifecycle.leg import STAY_S
 from tradewind.model import places
 from tradewind.model.event import Event, LegRequested, LegUp, MachinesFound, Progress, Submitted
 from tradewind.model.run import Facts, Heartbeat, Listing, Machine, Request, Spec, Way
 from tradewind.providers.base import Refused
-from tradewind.runs.leg import STAY_S
 from tradewind.store.base import Store
 from tradewind.store.memory import MemoryStore
 

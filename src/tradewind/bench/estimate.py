@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.bench.measured import finders, rows_of, scores, unsupported
 from tradewind.estimate import calibrate, judges, left_out, measurements
 from tradewind.estimate.band import half_width, kinds, widths

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import MissingExtra, NotFound
 from tradewind.bench.decoder import adapt, decoder, loss
 from tradewind.bench.gpu_shapes import SHAPES, Step, case_of, running
-from tradewind.errors import MissingExtra, NotFound
 from tradewind.estimate import columns, hardware
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import fitted

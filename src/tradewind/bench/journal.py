@@ -12,7 +12,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tradewind import clock, journal
+from tradewind.base import clock
+from tradewind.journal import journal
+from tradewind.lifecycle import fold
 from tradewind.model.event import (
     FORMAT,
     Commit,
@@ -26,7 +28,6 @@ from tradewind.model.event import (
     Submitted,
 )
 from tradewind.model.run import Machine, Request, Spec, Way
-from tradewind.runs import fold
 from tradewind.store.local import LocalStore
 
 EVENTS = 100_000

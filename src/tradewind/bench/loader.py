@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.data import machine as machines
 from tradewind.torch.data import measuring
 from tradewind.torch.data import tokens as tokens_

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tradewind import catalog
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate import columns, measurements, registry, samples
 from tradewind.model import Accelerator
 from tradewind.model.shape import Work

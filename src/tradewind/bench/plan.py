@@ -8,12 +8,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tradewind import catalog, clock
+from tradewind import catalog
+from tradewind.base import clock
+from tradewind.base.units import parse_bytes, parse_duration, parse_money
 from tradewind.bench.startup import once, surroundings
 from tradewind.catalog import files
 from tradewind.model import Data, Limits, Train, Workload, buckets
-from tradewind.plan.planner import plan
-from tradewind.units import parse_bytes, parse_duration, parse_money
+from tradewind.planning.planner import plan
 
 _LEAST = 7  # repeats of which a median is taken
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tradewind.base.errors import MissingExtra
 from tradewind.bench.recovery_kills import under_torchrun, under_tradewind
-from tradewind.errors import MissingExtra
 
 RATIO_LIMIT = 1.3
 EXCESS_LIMIT_S = 3.0

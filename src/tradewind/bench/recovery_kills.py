@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from tradewind import clock
 from tradewind import store as stores
+from tradewind.base import clock
+from tradewind.base.errors import TradewindError
 from tradewind.bench import recovery_job
-from tradewind.errors import TradewindError
 from tradewind.model import places
 from tradewind.providers.local import processes
 from tradewind.providers.local.provider import LocalProvider

@@ -12,13 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tradewind import clock, gpus
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess
 from tradewind.bench.decoder import VISITED
 from tradewind.bench.gpu_steps import Measured
 from tradewind.catalog import files
-from tradewind.errors import NoAccess
 from tradewind.estimate.memory import GB, GIB
 from tradewind.model import Accelerator
+from tradewind.telemetry import gpus
 
 COLUMNS = (
     "source", "stack", "sw_date", "task", "arch", "model", "layers", "d_model", "n_heads",

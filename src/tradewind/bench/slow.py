@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.store.base import MOST_READ, Store
 
 PAGE = 1000

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tradewind import catalog, clock
+from tradewind import catalog
+from tradewind.base import clock
+from tradewind.base.errors import NotFound, TradewindError
 from tradewind.catalog import files
-from tradewind.errors import NotFound, TradewindError
 
 HELP_LIMIT = 10.0
 OFFERS_LIMIT = 25.0

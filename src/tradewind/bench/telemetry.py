@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from tradewind.base.errors import MissingExtra, SourceFailed
 from tradewind.bench.telemetry_job import WAYS
-from tradewind.errors import MissingExtra, SourceFailed
 
 FIRST_LIMIT_US, WORST_LIMIT_US = 20.0, 50.0
 _LIMIT_S = 600

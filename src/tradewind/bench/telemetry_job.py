@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 
 WAYS = ("bare", "session", "telemetry")
 _WARM = 50

@@ -15,9 +15,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import MissingExtra, SourceFailed
 from tradewind.bench.training_job import SHAPES, WARM
-from tradewind.errors import MissingExtra, SourceFailed
 from tradewind.model import Accelerator
 
 LIMIT = 0.01

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.bench.decoder import decoder, loss
 
 WARM = 10  # steps before anything is timed

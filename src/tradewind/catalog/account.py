@@ -11,21 +11,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tradewind import yamltree
+from tradewind.base import yamltree
+from tradewind.base.errors import BadFile, InvalidValue
+from tradewind.base.units import Micros, format_money, parse_bandwidth, parse_bytes, parse_money
+from tradewind.base.yamltree import Node, Problems, field
 from tradewind.catalog import query as queries
 from tradewind.catalog.names import Names, nearest, provider_name
 from tradewind.catalog.query import Query
 from tradewind.catalog.table import KEY, PRICE_GROUPS, OfferTable, Row
-from tradewind.errors import BadFile, InvalidValue
 from tradewind.model import MARKETS, Discount, Market, Quota, Reservation, Scope
-from tradewind.units import (
-    Micros,
-    format_money,
-    parse_bandwidth,
-    parse_bytes,
-    parse_money,
-)
-from tradewind.yamltree import Node, Problems, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,14 +14,14 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from tradewind import csvfile
+from tradewind.base import csvfile
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess, NotFound
+from tradewind.base.units import micros_from_usd
 from tradewind.catalog import currencies, doubts
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.names import Names
 from tradewind.catalog.table import KEY, NUMBERS, OfferTable, Row, neighbours
-from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound
 from tradewind.model import Accelerator, InstanceType, Rate
-from tradewind.units import micros_from_usd
 
 T = TypeVar("T")
 _RESERVED = {"reserved_1y": "reserved_1y_usd_per_hour", "reserved_3y": "reserved_3y_usd_per_hour"}

@@ -31,9 +31,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tradewind import csvfile
+from tradewind.base import csvfile
+from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.catalog.globs import fits
-from tradewind.errors import BadFile, InvalidValue
 
 if TYPE_CHECKING:
     from tradewind.model import Observation

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.units import micros_from_usd, parse_bytes, parse_duration, parse_money
 from tradewind.catalog import query as queries
 from tradewind.catalog.names import Names, ambiguous, nearest, provider_name
 from tradewind.catalog.query import Patterns, Query, Selection
-from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS, Accelerator, Market
-from tradewind.units import micros_from_usd, parse_bytes, parse_duration, parse_money
 
 if TYPE_CHECKING:
     from tradewind.catalog.account import Account

@@ -20,9 +20,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tradewind import csvfile
+from tradewind.base import csvfile
+from tradewind.base.errors import BadFile
 from tradewind.catalog.globs import fits
-from tradewind.errors import BadFile
 
 TABLE = Path(__file__).parent / "data" / "clusters.csv"
 LEAST_GBPS = 10.0

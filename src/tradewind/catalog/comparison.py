@@ -8,10 +8,10 @@ from datetime import date
 from statistics import median
 from typing import Any
 
+from tradewind.base.errors import NotFound
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.names import nearest
 from tradewind.catalog.query import Selection, literal
-from tradewind.errors import NotFound
 from tradewind.model import MARKETS, Accelerator, InstanceType, Market, Offer, Price
 
 

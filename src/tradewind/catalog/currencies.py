@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tradewind import csvfile
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.base import csvfile
+from tradewind.base.errors import BadFile, InvalidValue
 
 TABLE = Path(__file__).parent / "data" / "currencies.csv"
 

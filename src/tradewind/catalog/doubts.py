@@ -24,8 +24,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tradewind.base.units import format_money
 from tradewind.catalog.table import PRICE_GROUPS, OfferTable, Row
-from tradewind.units import format_money
 
 if TYPE_CHECKING:
     from tradewind.model import Accelerator, InstanceType

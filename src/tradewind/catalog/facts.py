@@ -16,9 +16,9 @@ from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tradewind.base.errors import BadFile
 from tradewind.catalog.names import Names
 from tradewind.catalog.table import OfferTable
-from tradewind.errors import BadFile
 from tradewind.model import Accelerator
 
 if TYPE_CHECKING:

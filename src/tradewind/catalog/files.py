@@ -15,14 +15,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, NoAccess
+from tradewind.base.ownfiles import append
+from tradewind.base.ownfiles import home as home
+from tradewind.base.ownfiles import replace as replace
 from tradewind.catalog import facts as facts_file
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.facts import Facts
-from tradewind.errors import BadFile, NoAccess
-from tradewind.ownfiles import append
-from tradewind.ownfiles import home as home
-from tradewind.ownfiles import replace as replace
 
 if TYPE_CHECKING:
     from tradewind.model import Observation

@@ -19,8 +19,8 @@ from math import exp, log
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind import csvfile
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.base import csvfile
+from tradewind.base.errors import BadFile, InvalidValue
 
 if TYPE_CHECKING:
     from tradewind.model import Observation

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model import Accelerator
 
 # Words that tell nothing between the chips we know.

@@ -14,9 +14,9 @@ from datetime import date
 from functools import cached_property
 from typing import Any, TypeVar, overload
 
+from tradewind.base.errors import InvalidValue
 from tradewind.catalog import doubts
 from tradewind.catalog.table import GROUPS_OF, OfferTable
-from tradewind.errors import InvalidValue
 from tradewind.model import Accelerator, Market, Offer, Price
 
 T = TypeVar("T")

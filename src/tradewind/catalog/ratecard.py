@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from tradewind import csvfile
+from tradewind.base import csvfile
+from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.catalog.table import parse_date
-from tradewind.errors import BadFile, InvalidValue
 from tradewind.model.rate import Rate
 from tradewind.model.ratecard import CATEGORIES, RateCard
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from tradewind.base.units import Micros
 from tradewind.model import Market, Offer, Price
-from tradewind.units import Micros
 
 KEY = ("provider", "region", "zone", "instance_type", "accelerator")
 NUMBERS = (

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tradewind import __version__
+from tradewind.base.errors import NoAccess, TradewindError
+from tradewind.base.version import __version__
 from tradewind.cli.base import Group
 from tradewind.cli.terminal import guarded
-from tradewind.errors import NoAccess, TradewindError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -65,6 +65,24 @@ COMMANDS = {
     "completion": "Shell completion of commands, options and names of runs.",
 }
 
+FOLDERS = {
+    name: folder
+    for folder, names in {
+        "bench": "bench",
+        "catalog": "catalog offers accelerators compare",
+        "clouds": "init setup teardown doctor",
+        "demo": "demo",
+        "help": "explain completion",
+        "plan": "plan estimate calibrate profile verify schema",
+        "runs": ("run ps show report top logs get ssh stop resume watch tick interrupt cost sweep"),
+        "sim": "sim",
+    }.items()
+    for name in names.split()
+}
+"""Where the code of a command lies: the folder of its topic."""
+_GROUPS = ("bench", "catalog")
+"""Commands with commands of their own, one a file: the folder itself is the command."""
+
 
 class LazyGroup(Group):
     """Knows its commands by name and imports one only to run it, to show its own help or to
@@ -78,9 +96,11 @@ class LazyGroup(Group):
             return None
         from importlib import import_module
 
-        command: click.Command = import_module(f"tradewind.cli.{cmd_name}").command
+        folder = FOLDERS[cmd_name]
+        module = folder if folder == cmd_name and folder in _GROUPS else f"{folder}.{cmd_name}"
+        command: click.Command = import_module(f"tradewind.cli.{module}").command
         if COMPLETE in os.environ:
-            from tradewind.cli.completing import equip
+            from tradewind.cli.help.completing import equip
 
             equip(command)
         return command
@@ -141,7 +161,7 @@ def _run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except TradewindError as error:
-        from tradewind.cli import topics
+        from tradewind.cli.help import topics
 
         _complain(error.message, error.hint, topics.more(error.message))
         return error.exit_code
@@ -149,7 +169,7 @@ def _run(arguments: Sequence[str]) -> int:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return 0
     except click.ClickException as error:
-        from tradewind.cli.usage import show
+        from tradewind.cli.help.usage import show
 
         show(error)
         return error.exit_code

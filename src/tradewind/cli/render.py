@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from tradewind.base.plaintext import escaped, one_line, visible
+from tradewind.base.units import usd
 from tradewind.cli.terminal import unguarded
-from tradewind.plaintext import escaped, one_line, visible
-from tradewind.units import usd
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType

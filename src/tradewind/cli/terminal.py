@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-from tradewind.plaintext import visible
+from tradewind.base.plaintext import visible
 
 _OURS = re.compile(r"(\x1b\[(?:0|1|2|3[1-6])m)")
 """What click.style makes for us: bold, dim, a colour, and no more of it."""

@@ -15,10 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-from tradewind import journal, signing
+from tradewind.base import signing
+from tradewind.base.errors import InvalidValue, NotFound, SourceFailed, TooLarge, TradewindError
+from tradewind.base.steps import Steps
 from tradewind.controller.memory import Memory, RunMemory
 from tradewind.controller.purse import AskMonth
-from tradewind.errors import InvalidValue, NotFound, SourceFailed, TooLarge, TradewindError
+from tradewind.journal import journal
+from tradewind.lifecycle import beats as claims
+from tradewind.lifecycle.capacity import Answer, answers
+from tradewind.lifecycle.decide import decide
+from tradewind.lifecycle.fold import fold
+from tradewind.lifecycle.seen import Month, Seen
+from tradewind.lifecycle.state import RunState
+from tradewind.lifecycle.states import NO_RETURN
+from tradewind.lifecycle.usage import doubtful, used, weighed
 from tradewind.model import bounds, places
 from tradewind.model.action import Action, Forget, Launch, Record, Terminate
 from tradewind.model.event import (
@@ -35,15 +45,6 @@ from tradewind.model.run import Listing, Machine, Spec, Way
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
 from tradewind.providers.base import LaunchMachines, ListMachines, Refused, TerminateMachines
-from tradewind.runs import beats as claims
-from tradewind.runs.capacity import Answer, answers
-from tradewind.runs.decide import decide
-from tradewind.runs.fold import fold
-from tradewind.runs.seen import Month, Seen
-from tradewind.runs.state import RunState
-from tradewind.runs.states import NO_RETURN
-from tradewind.runs.usage import doubtful, used, weighed
-from tradewind.steps import Steps
 from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter, Weigh
 
 _ROUNDS = 20

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from tradewind import steps
+from tradewind.base import steps
+from tradewind.base.errors import TradewindError, bug
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import AskMonth, Purse
-from tradewind.errors import TradewindError, bug
 from tradewind.providers.base import LaunchMachines, ListMachines, Provider, TerminateMachines
 from tradewind.store import steps as store_steps
 from tradewind.store.base import Store

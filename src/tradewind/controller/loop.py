@@ -14,16 +14,17 @@ from pathlib import Path
 
 from msgspec import Struct, json
 
-from tradewind import clock, runs_store
+from tradewind.base import clock
+from tradewind.base.decoding import decoder
+from tradewind.base.errors import NotFound, TradewindError, bug
 from tradewind.controller import drive, persist, seed
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
-from tradewind.decoding import decoder
-from tradewind.errors import NotFound, TradewindError, bug
+from tradewind.journal import runs_store
+from tradewind.lifecycle.capacity import Answer
 from tradewind.model import bounds
 from tradewind.policy import careful
 from tradewind.providers.base import Provider, Tidy
-from tradewind.runs.capacity import Answer
 from tradewind.store.base import Store
 
 LEASE = "controllers/lease.json"

@@ -7,9 +7,9 @@ does whole. Only a look goes through them, and there is no tick during a look.""
 
 from __future__ import annotations
 
+from tradewind.lifecycle import beats
+from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Heartbeat
-from tradewind.runs import beats
-from tradewind.runs.state import RunState
 
 
 class Pulse:

@@ -13,12 +13,12 @@ from pathlib import Path
 from msgspec import Struct, json
 from msgspec.structs import replace as replace_fields
 
-from tradewind import __version__
+from tradewind.base.decoding import decoder
+from tradewind.base.ownfiles import replace
+from tradewind.base.version import __version__
 from tradewind.controller.memory import Memory, Pulse, RunMemory
-from tradewind.decoding import decoder
+from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Heartbeat
-from tradewind.ownfiles import replace
-from tradewind.runs.state import RunState
 
 _KEPT_COMMITS = 64
 

@@ -18,15 +18,17 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from tradewind import budgetfile, clock, journal, runs_store
-from tradewind.errors import BadFile, TradewindError
-from tradewind.journal import Commit
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, TradewindError
+from tradewind.controller import budgetfile
+from tradewind.journal import journal, runs_store
+from tradewind.journal.journal import Commit
 from tradewind.ledger.budgets import Budgets, cap, standing
 from tradewind.ledger.postings import Posting, cost_of
+from tradewind.lifecycle.fold import fold
+from tradewind.lifecycle.seen import Month
+from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Spec
-from tradewind.runs.fold import fold
-from tradewind.runs.seen import Month
-from tradewind.runs.state import RunState
 from tradewind.store.base import Store
 
 _STALE_S = 60.0

@@ -1,4 +1,4 @@
-"""The store's seed, from which the keys of all its machines are made (tradewind/signing.py).
+"""The store's seed, from which the keys of all its machines are made (tradewind/base/signing.py).
 
 Whoever looks after a store's runs reads it; whoever comes first makes it. Machines in a cloud have
 no right to read it. Without it nobody could tell what machines really say, so a store whose seed
@@ -7,10 +7,10 @@ cannot be read is not looked after.
 
 from __future__ import annotations
 
-from tradewind import clock
-from tradewind.errors import BadFile, NotFound
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, NotFound
+from tradewind.base.signing import SEED, SEED_BYTES
 from tradewind.model import bounds
-from tradewind.signing import SEED, SEED_BYTES
 from tradewind.store.base import Store
 
 

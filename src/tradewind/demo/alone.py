@@ -13,8 +13,8 @@ from statistics import median
 
 from msgspec import DecodeError, Struct, json
 
-from tradewind import clock
-from tradewind.errors import TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import TradewindError
 from tradewind.providers.local import processes
 
 COMMAND = "torchrun --standalone --nproc-per-node 2 train.py --steps {steps}"

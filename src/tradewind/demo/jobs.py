@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 
 _HERE = Path(__file__).parent
 _PLACES = (_HERE / "examples", _HERE.parents[2] / "examples")

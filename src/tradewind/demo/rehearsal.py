@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind import clock, runs_store
 from tradewind.api import fleet, reporting, submit
 from tradewind.api.follow import Sight
 from tradewind.api.logs import Reader
+from tradewind.base import clock
+from tradewind.base.errors import TradewindError
 from tradewind.demo.alone import weights_in
 from tradewind.demo.world import World
-from tradewind.errors import TradewindError
+from tradewind.journal import runs_store
 from tradewind.model.event import Commit
 from tradewind.report.figures import Report
 from tradewind.store.base import Store

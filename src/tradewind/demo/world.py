@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tradewind import clock
 from tradewind.api import fleet, wishes
+from tradewind.base import clock
+from tradewind.base.errors import NotFound
 from tradewind.demo.alone import COMMAND, Alone
-from tradewind.errors import NotFound
 from tradewind.model.run import Spec, Way
 from tradewind.providers.local.trace import Trace
 

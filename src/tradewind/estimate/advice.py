@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate import hardware, stacks
 from tradewind.estimate.answer import Answer, answer
 from tradewind.estimate.band import on_record

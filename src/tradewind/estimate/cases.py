@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 if TYPE_CHECKING:
     import numpy as np

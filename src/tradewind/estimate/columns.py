@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate import samples, shapes
 from tradewind.model.profile import Profile
 from tradewind.model.shape import Shape, Work

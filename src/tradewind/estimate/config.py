@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tradewind.errors import BadFile
+from tradewind.base.errors import BadFile
 
 MOST = 10**7  # no width, count or length of a real model is larger
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tradewind.errors import BadFile
+from tradewind.base.errors import BadFile
 from tradewind.estimate.config import MOST, PER_TOKEN, Config, divided
 from tradewind.model.shape import Shape
 

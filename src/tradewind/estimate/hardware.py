@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.model import Accelerator
 
 # Devices that one fast link joins, where that is not a node of eight.

@@ -19,7 +19,7 @@ from dataclasses import MISSING, fields, replace
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import BadFile, NoAccess
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.estimate.config import (
     EXPERTS,
     FEED_FORWARD,

@@ -12,7 +12,7 @@ from itertools import product
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate import hardware
 from tradewind.estimate.question import RECOMPUTES, SHARDINGS, Question, divisors, tensor_degrees
 from tradewind.model.shape import Shape

@@ -14,9 +14,9 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind import csvfile
-from tradewind.csvfile import number
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base import csvfile
+from tradewind.base.csvfile import number
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.estimate import hardware, interconnect
 from tradewind.estimate.cases import STACKS, Cases
 from tradewind.model import Accelerator

@@ -14,8 +14,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tradewind import yamltree
-from tradewind.errors import BadFile, NoAccess
+from tradewind.base import yamltree
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.estimate import huggingface, registry, shapefile
 from tradewind.estimate.columns import Model
 from tradewind.estimate.config import HEADS, LAYERS, WIDTH

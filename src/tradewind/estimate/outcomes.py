@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tradewind.csvfile import number
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.csvfile import number
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import Constants
 from tradewind.estimate.lora import QUANTISED_BYTES

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate import hardware, stacks
 from tradewind.estimate.columns import Model
 from tradewind.estimate.optimizers import STATE

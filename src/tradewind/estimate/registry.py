@@ -19,10 +19,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.units import format_names
 from tradewind.estimate.huggingface import from_config
 from tradewind.model.shape import Shape, Work
-from tradewind.units import format_names
 
 _TABLE = Path(__file__).parent / "data" / "models.json"
 _LONGEST = 120

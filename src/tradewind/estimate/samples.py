@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tradewind.csvfile import number
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.csvfile import number
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.estimate import shapes, solvers
 from tradewind.estimate.constants import calibration
 from tradewind.estimate.measurements import FindAccelerator, none_usable

@@ -13,11 +13,11 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.base.errors import BadFile, InvalidValue
+from tradewind.base.units import parse_count
+from tradewind.base.yamltree import Node, Problems, parse
 from tradewind.estimate.huggingface import CHOICES, from_numbers
 from tradewind.model.shape import Shape
-from tradewind.units import parse_count
-from tradewind.yamltree import Node, Problems, parse
 
 FIELDS = {field.name: str(field.type) for field in fields(Shape)}
 NEEDED = ("layers", "d_model", "n_heads")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.errors import MissingExtra
+from tradewind.base.errors import MissingExtra
 
 
 def optimize() -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.estimate.cases import STACKS
 from tradewind.estimate.hardware import generation
 from tradewind.estimate.measurements import KIN, stack_of

@@ -18,11 +18,11 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
+from tradewind.base.units import format_money
 from tradewind.ledger.periods import between, month_name, month_start, next_month
 from tradewind.ledger.postings import MACHINE, Posting
 from tradewind.model.bill import THRESHOLDS
 from tradewind.model.run import Spec
-from tradewind.units import format_money
 
 STOP, WARN = "stop", "warn"
 

@@ -20,10 +20,10 @@ from decimal import Decimal
 
 from msgspec import json
 
+from tradewind.base.units import MICROS_PER_DOLLAR
 from tradewind.ledger.periods import by_day, month_start, next_month
 from tradewind.ledger.postings import MACHINE, Posting
 from tradewind.model.usage import Line
-from tradewind.units import MICROS_PER_DOLLAR
 
 VERSION = "1.1"
 SPECIFIED = tuple(

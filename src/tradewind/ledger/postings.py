@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tradewind.errors import BadFile
+from tradewind.base.errors import BadFile
 from tradewind.model.bill import charged, paid_s
 from tradewind.model.event import (
     Ended,

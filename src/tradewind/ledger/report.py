@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.ledger.periods import between, by_day, day_name, month_name
 from tradewind.ledger.postings import MACHINE, STORE, Posting, RunCost
 

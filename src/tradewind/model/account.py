@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import date
 
+    from tradewind.base.units import Micros
     from tradewind.model.offer import Market
-    from tradewind.units import Micros
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 MOST = 10**18  # no count that means something here is larger
 

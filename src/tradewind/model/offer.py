@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from datetime import date
 
-    from tradewind.units import Micros
+    from tradewind.base.units import Micros
 
 Market = Literal["on_demand", "spot", "reserved"]
 MARKETS: tuple[Market, ...] = ("on_demand", "spot", "reserved")

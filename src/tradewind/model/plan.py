@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tradewind.base.units import Micros
     from tradewind.model.workload import Workload
-    from tradewind.units import Micros
 
 REFUSAL = 0.05
 """What being refused is worth, as a share of the plan's cost: it is asked again, or something else

@@ -12,7 +12,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from tradewind.errors import BadFile
+from tradewind.base.errors import BadFile
 
 FORMAT = 1
 KIND = "tradewind profile"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.model.rate import Rate
 
 CATEGORIES = {

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.model.figures import Figures
 from tradewind.model.plausible import Amount, Code, Count, Label, Rate, Words
 from tradewind.model.sensitive import redacted
@@ -175,7 +175,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The leg that saves and stops while these machines come up: not before it is over does their
     job begin. 0: there is none."""
     signed: bool = False
-    """Its machines sign what they say (tradewind/signing.py), and nothing else is believed."""
+    """Its machines sign what they say (tradewind/base/signing.py), and nothing else is believed."""
 
 
 class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -205,7 +205,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
 class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One object for each machine, replaced again and again: what the machine does now. It is a
-    claim: what is believed of it is in runs/beats.py."""
+    claim: what is believed of it is in lifecycle/beats.py."""
 
     machine_id: Label
     leg: Count

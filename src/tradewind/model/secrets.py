@@ -11,7 +11,7 @@ import re
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 FILE, AWS_SSM, AWS_SECRETS_MANAGER = "file", "aws-ssm", "aws-secretsmanager"
 _PATH = r"(?:~|/)[^\0\n]*"

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.model import checks, globs, sensitive
 from tradewind.model.checks import Fault
 from tradewind.model.offer import MARKETS
@@ -28,8 +28,8 @@ from tradewind.model.secrets import parse as parse_reference
 from tradewind.model.shape import Shape, Work
 
 if TYPE_CHECKING:
+    from tradewind.base.units import Micros
     from tradewind.model.offer import Market
-    from tradewind.units import Micros
 
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "fp32", "pure-bf16")
 STACKS = (

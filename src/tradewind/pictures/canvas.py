@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tradewind.errors import MissingExtra
+from tradewind.base.errors import MissingExtra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Protocol
 
-from tradewind.errors import NotFound
-from tradewind.units import format_money
+from tradewind.base.errors import NotFound
+from tradewind.base.units import format_money
 
 if TYPE_CHECKING:
     from tradewind.catalog.query import Selection

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.pictures import canvas
 from tradewind.pictures.chart import Provenance, Table, money, short
 

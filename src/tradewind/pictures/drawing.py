@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound
 from tradewind.pictures.chart import Chart
 
 ENDINGS = (".png", ".svg", ".html")

@@ -9,10 +9,10 @@ from math import log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
+from tradewind.base.units import format_hours as span
 from tradewind.pictures import canvas
 from tradewind.pictures.chart import Provenance, Table, money, short
-from tradewind.units import format_hours as span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

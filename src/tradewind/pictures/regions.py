@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tradewind.base.errors import InvalidValue
 from tradewind.catalog import query as queries
-from tradewind.errors import InvalidValue
 from tradewind.model import MARKETS, Market
 from tradewind.pictures import canvas
 from tradewind.pictures.chart import (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from tradewind.base.units import format_hours
 from tradewind.pictures import canvas
 from tradewind.pictures.chart import Provenance, Table, money
-from tradewind.units import format_hours
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,8 +15,8 @@ from math import log10
 from statistics import median
 from typing import TYPE_CHECKING
 
+from tradewind.base.errors import NotFound
 from tradewind.catalog import query as queries
-from tradewind.errors import NotFound
 from tradewind.model import Accelerator
 from tradewind.pictures import canvas
 from tradewind.pictures.chart import Provenance, Table, money, short

@@ -16,11 +16,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.base.units import format_hours
 from tradewind.policy import plain, safety
 from tradewind.policy.base import Choice, Known, Option
 from tradewind.policy.regimes import HOUR_S, Seen, Zone, regimes, watch
 from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Points, values
-from tradewind.units import format_hours
 
 DAY_S = 86400.0
 EVEN = 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.policy import expected, simple
 from tradewind.policy.base import Policy
 

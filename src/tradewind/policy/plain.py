@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from math import inf
 
+from tradewind.base.units import format_hours, format_money
 from tradewind.policy.base import Choice, Known, Option
-from tradewind.units import format_hours, format_money
 
 REFUSED_S = 600.0
 """For so long a refusal is believed."""

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from math import inf
 
+from tradewind.base.units import format_hours
 from tradewind.policy.base import Choice, Known, Option
-from tradewind.units import format_hours
 
 EPSILON_S = 1e-6  # sums of seconds in floating point are no better than this
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from tradewind import clock
-from tradewind.errors import TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import TradewindError
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from tradewind.errors import SourceFailed
+from tradewind.base.errors import SourceFailed
 from tradewind.model.finding import Finding
 from tradewind.model.run import Listing, Machine, Request
 
@@ -78,7 +78,7 @@ class Tidy(Protocol):
         What cannot be removed now is tried again, and is a leftover at last."""
 
 
-# The same as steps (see tradewind/steps.py).
+# The same as steps (see tradewind/base/steps.py).
 
 
 class ListMachines(Struct, frozen=True, gc=False):

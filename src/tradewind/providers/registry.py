@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 if TYPE_CHECKING:
     from tradewind.providers.cloud import Aboard, Cloud, Rentable

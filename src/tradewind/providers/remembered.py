@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from tradewind import clock
+from tradewind.base import clock
 
 HOUR_S = 3600.0
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tradewind.ledger.postings import RunCost
+from tradewind.lifecycle.state import RunState
+from tradewind.lifecycle.words import event_words, outcome_words
 from tradewind.model import event as events
 from tradewind.model.event import Commit, Event
 from tradewind.model.run import Heartbeat, Spec
@@ -19,8 +21,6 @@ from tradewind.report.figures import Kept, Line, Projection, Rehearsal, Report, 
 from tradewind.report.purse import compared, money_of
 from tradewind.report.quick import in_its_time
 from tradewind.report.stays import stays_of
-from tradewind.runs.state import RunState
-from tradewind.runs.words import event_words, outcome_words
 
 _DOING = {
     "waiting": "waiting for machines",

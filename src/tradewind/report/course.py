@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tradewind.lifecycle.state import RunState
 from tradewind.model.event import Commit, LegOver, Progress
 from tradewind.model.run import Heartbeat, Way
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Course, Point, Projection, Stay
-from tradewind.runs.state import RunState
 
 MOST = 1500
 """Points of a course."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.json import decode
 
-from tradewind.decoding import UNREADABLE
+from tradewind.base.decoding import UNREADABLE
 from tradewind.report.figures import Bucket, Curve, Kept, Point
 
 MOST = 1000

@@ -12,10 +12,10 @@ from math import inf
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
+from tradewind.base.units import format_hours
 from tradewind.model.run import Way
 from tradewind.report.capacity import Spans
-from tradewind.units import format_hours
 
 MOST_TICKS = 2000
 _LONGEST = 10

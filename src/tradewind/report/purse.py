@@ -9,12 +9,12 @@ from statistics import median
 from msgspec.structs import replace
 
 from tradewind.ledger.postings import MACHINE, Posting, RunCost
+from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Spec, Way
 from tradewind.report.capacity import Spans
 from tradewind.report.curves import Curves
 from tradewind.report.figures import Money, Stay, Sum
 from tradewind.report.foresight import Effort, foresight
-from tradewind.runs.state import RunState
 
 
 def money_of(cost: RunCost, spec: Spec) -> Money:

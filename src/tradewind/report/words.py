@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tradewind.base.units import format_duration, format_hours, format_money
 from tradewind.report.figures import Report
-from tradewind.units import format_duration, format_hours, format_money
 
 REAL = (
     "Real: the processes of the job, its steps and metrics, its checkpoints, how long everything"

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tradewind.base.errors import SourceFailed, TradewindError
+from tradewind.base.steps import Steps
 from tradewind.controller import Controller
 from tradewind.controller.purse import AskMonth
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind.lifecycle.seen import Month
 from tradewind.policy import careful, plain
 from tradewind.providers.base import (
     LaunchMachines,
@@ -18,13 +20,11 @@ from tradewind.providers.base import (
     Refused,
     TerminateMachines,
 )
-from tradewind.runs.seen import Month
 from tradewind.sim.cloud import SimCloud
 from tradewind.sim.referee import Referee
 from tradewind.sim.scenario import SEED, Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, Violation, World
-from tradewind.steps import Steps
 
 Make = Callable[..., Controller]
 

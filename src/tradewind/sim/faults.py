@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.controller import Controller
 from tradewind.model import places
 from tradewind.model.run import Request

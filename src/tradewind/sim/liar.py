@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 from msgspec.structs import replace
 
-from tradewind import signing
-from tradewind.decoding import decoder
+from tradewind.base import signing
+from tradewind.base.decoding import decoder
 from tradewind.model import places
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage

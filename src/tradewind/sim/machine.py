@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from tradewind import steps
-from tradewind.errors import SourceFailed
+from tradewind.base import steps
+from tradewind.base.errors import SourceFailed
 from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.model.timing import BEAT_S, DRAIN_S

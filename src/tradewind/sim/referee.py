@@ -25,7 +25,10 @@ from typing import TYPE_CHECKING
 from msgspec import json
 from msgspec.structs import replace
 
+from tradewind.base.signing import RESUME, key_of, opened
 from tradewind.ledger.postings import postings
+from tradewind.lifecycle.fold import LASTING, TROUBLES
+from tradewind.lifecycle.next import MOST_TROUBLES
 from tradewind.model.event import (
     Abandoned,
     CancelAsked,
@@ -44,9 +47,6 @@ from tradewind.model.event import (
 )
 from tradewind.model.run import Machine, Request
 from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
-from tradewind.runs.fold import LASTING, TROUBLES
-from tradewind.runs.next import MOST_TROUBLES
-from tradewind.signing import RESUME, key_of, opened
 from tradewind.sim.liar import OWN
 from tradewind.sim.said import Said
 from tradewind.sim.scenario import SEED, Scenario

@@ -8,7 +8,7 @@ from bisect import bisect_right, insort
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.errors import NotFound, SourceFailed
+from tradewind.base.errors import NotFound, SourceFailed
 from tradewind.sim.world import World
 from tradewind.store.base import check_size
 from tradewind.store.steps import Create, Delete, Find, Get, GetMany, ListAfter, Replace, Weigh

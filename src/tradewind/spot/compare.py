@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.policy import names
 from tradewind.policy.base import Policy
 from tradewind.spot.cases import Case, Config, Group, cut, starts

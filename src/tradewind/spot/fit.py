@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.policy.learned import Learned
 from tradewind.policy.regimes import Regimes
 from tradewind.spot.cases import overlapping

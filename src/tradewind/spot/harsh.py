@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.policy import cadence
 from tradewind.policy.base import Known, Option, Policy, Spell
 from tradewind.spot.cases import Case

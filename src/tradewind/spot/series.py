@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind import csvfile, traces
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base import csvfile, traces
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 
 if TYPE_CHECKING:
     import numpy as np

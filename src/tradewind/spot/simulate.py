@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.policy.base import Known, Option, Policy, Spell
 from tradewind.spot.cases import Case
 

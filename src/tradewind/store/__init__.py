@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess
-from tradewind.ownfiles import home, replace
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base.ownfiles import home, replace
 from tradewind.store.base import Store
 from tradewind.store.memory import MemoryStore
 

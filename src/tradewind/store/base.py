@@ -27,8 +27,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tradewind.errors import InvalidValue, NotFound, TooLarge
-from tradewind.units import format_bytes
+from tradewind.base.errors import InvalidValue, NotFound, TooLarge
+from tradewind.base.units import format_bytes
 
 if TYPE_CHECKING:
     Buffer = bytes | bytearray | memoryview

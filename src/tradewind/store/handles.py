@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from tradewind import awskeys, endpoints
-from tradewind.errors import MissingExtra, NoAccess
+from tradewind.base import endpoints
+from tradewind.base.errors import MissingExtra, NoAccess
 from tradewind.model import buckets
-from tradewind.store import regions
+from tradewind.store import awskeys, regions
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store

@@ -27,7 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO
 
-from tradewind.errors import InvalidValue, NoAccess
+from tradewind.base.errors import InvalidValue, NoAccess
 from tradewind.store.base import (
     MOST_READ,
     RESERVED,

@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tradewind.errors import NoAccess
-from tradewind.ownfiles import replace as replace_file
+from tradewind.base.errors import NoAccess
+from tradewind.base.ownfiles import replace as replace_file
 from tradewind.store.base import MOST_READ, check_key, check_prefix, check_size, no_such
 
 

@@ -23,10 +23,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import NoAccess
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess
+from tradewind.base.ownfiles import home, make_folder
 from tradewind.model.usage import Usage
-from tradewind.ownfiles import home, make_folder
 
 VARIABLE = "TRADEWIND_USAGE"
 FIELDS = ("writes", "reads", "bytes_in", "bytes_out", "gone", "byte_s")

@@ -22,8 +22,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind import clock
-from tradewind.errors import InvalidValue, NoAccess, NotFound, SourceFailed, TooLarge
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound, SourceFailed, TooLarge
 from tradewind.model import buckets
 from tradewind.store import meter, regions
 from tradewind.store.base import MOST_READ, check_key, check_prefix, check_size, no_such

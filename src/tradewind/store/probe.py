@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.store.base import Store
 
 _CREATORS = 8

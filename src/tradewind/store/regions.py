@@ -17,8 +17,8 @@ from contextlib import suppress
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from tradewind.errors import NoAccess, TradewindError
-from tradewind.ownfiles import home, replace
+from tradewind.base.errors import NoAccess, TradewindError
+from tradewind.base.ownfiles import home, replace
 
 _HEADER = "x-amz-bucket-region"
 _REGION = re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d{1,2}")

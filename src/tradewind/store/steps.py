@@ -1,4 +1,4 @@
-"""What can be asked of a store, as values (see tradewind/steps.py)."""
+"""What can be asked of a store, as values (see tradewind/base/steps.py)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.store.base import MOST_READ, Store, Weighed
 
 

@@ -11,8 +11,9 @@ import signal
 import sys
 from pathlib import Path
 
-from tradewind import clock, store
-from tradewind.errors import NoAccess, TradewindError
+from tradewind import store
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.boot import Boot
 from tradewind.store import meter
 from tradewind.store.base import Store

@@ -15,15 +15,16 @@ from contextlib import suppress
 from msgspec import json
 from msgspec.structs import replace
 
-from tradewind import journal, signing
-from tradewind.decoding import decoder
-from tradewind.errors import TooLarge, TradewindError
+from tradewind.base import signing
+from tradewind.base.decoding import decoder
+from tradewind.base.errors import TooLarge, TradewindError
+from tradewind.base.steps import Steps
+from tradewind.journal import journal
 from tradewind.model import bounds, places
 from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
 from tradewind.model.plausible import MOST_WORDS
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage
-from tradewind.steps import Steps
 from tradewind.store.steps import Create, Find, ListAfter, Replace
 from tradewind.supervisor.decide import Act, Job, Me, decide
 

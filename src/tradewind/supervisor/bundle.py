@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound
+from tradewind.base.units import format_bytes, format_names
 from tradewind.model import globs
 from tradewind.supervisor import ignores, leftout, secretfiles
 from tradewind.supervisor.ignores import Ignores
 from tradewind.supervisor.leftout import LeftOut
-from tradewind.units import format_bytes, format_names
 
 MOST_BYTES = 100_000_000
 MOST_FILES = 100_000

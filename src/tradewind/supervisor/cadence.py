@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import json
 
-from tradewind.errors import NoAccess
+from tradewind.base.errors import NoAccess
+from tradewind.base.ownfiles import replace
 from tradewind.model.run import Spec, Way
-from tradewind.ownfiles import replace
 from tradewind.policy import cadence
 
 _LOOK_S = 60.0

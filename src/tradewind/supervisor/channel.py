@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.errors import NotFound, SourceFailed, TradewindError
-from tradewind.steps import Steps
+from tradewind.base.errors import NotFound, SourceFailed, TradewindError
+from tradewind.base.steps import Steps
 from tradewind.store.base import Store
 from tradewind.store.steps import performer
 

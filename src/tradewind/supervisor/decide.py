@@ -53,7 +53,7 @@ class Me:
     read: int
     """The last commit of the journal that was read."""
     key: str = ""
-    """What it signs with (tradewind/signing.py)."""
+    """What it signs with (tradewind/base/signing.py)."""
     doing: str = "setup"
     reason: str = ""
     reached_s: float | None = None

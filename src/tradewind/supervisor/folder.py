@@ -25,11 +25,11 @@ from pathlib import Path
 from msgspec import Struct, json
 from msgspec.structs import replace as replace_fields
 
-from tradewind import clock
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile, NoAccess
+from tradewind.base import clock
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import BadFile, NoAccess
+from tradewind.base.ownfiles import replace
 from tradewind.model.boot import Boot
-from tradewind.ownfiles import replace
 
 FINAL = ("stopped", "failed", "finished")
 MOST_DEATHS = 5

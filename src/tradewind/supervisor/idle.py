@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind.gpus import Gpus
+from tradewind.telemetry.gpus import Gpus
 
 _LOOK_S = 15.0
 """Between two looks at what is used: counting processes is not free."""

@@ -21,7 +21,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind.errors import NoAccess
+from tradewind.base.errors import NoAccess
 
 if TYPE_CHECKING:
     from pathspec.pattern import Pattern

@@ -24,15 +24,23 @@ from typing import Any, TypeVar
 from msgspec import Struct, json
 
 import tradewind
-from tradewind import clock, journal
-from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import (
+    BadFile,
+    InvalidValue,
+    NoAccess,
+    NotFound,
+    SourceFailed,
+    TradewindError,
+)
+from tradewind.base.ownfiles import replace
+from tradewind.journal import journal
 from tradewind.model import bounds, places
 from tradewind.model.boot import Boot, sha256_of
 from tradewind.model.event import LegRequested, Submitted
 from tradewind.model.figures import Figures
 from tradewind.model.run import Spec, Way
 from tradewind.model.timing import UNREACHABLE_S
-from tradewind.ownfiles import replace
 from tradewind.store import meter
 from tradewind.store.base import Store
 from tradewind.supervisor import disk, environment, keeper, meeting, progress

@@ -29,7 +29,7 @@ from importlib import metadata
 from pathlib import Path
 
 import tradewind
-from tradewind.errors import BadFile, NotFound, SourceFailed
+from tradewind.base.errors import BadFile, NotFound, SourceFailed
 from tradewind.store.base import Store
 
 _ALWAYS = ("msgspec", "nvidia-ml-py")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
-from tradewind.units import format_bytes
+from tradewind.base.units import format_bytes
 
 _NOISE = (
     "__pycache__", "*.pyc", "*.pyo", ".venv", "venv", "env", "*.egg-info", ".eggs", "node_modules",

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind import clock
-from tradewind.errors import TooLarge, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import TooLarge, TradewindError
 from tradewind.model import bounds, places
 from tradewind.store.base import Store
 from tradewind.supervisor import disk

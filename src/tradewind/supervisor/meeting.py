@@ -12,8 +12,8 @@ import shlex
 import socket
 from typing import NamedTuple
 
-from tradewind import signing
-from tradewind.errors import NotFound, TooLarge
+from tradewind.base import signing
+from tradewind.base.errors import NotFound, TooLarge
 from tradewind.model import bounds, places
 from tradewind.store.base import Store
 

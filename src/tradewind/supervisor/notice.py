@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
 
-from tradewind import clock
-from tradewind.decoding import UNREADABLE
+from tradewind.base import clock
+from tradewind.base.decoding import UNREADABLE
 from tradewind.providers import registry
 
 if TYPE_CHECKING:

@@ -23,14 +23,14 @@ from pathlib import Path
 
 from msgspec import json
 
-from tradewind import clock
-from tradewind.decoding import decoder
-from tradewind.errors import BadFile, NoAccess, NotFound, TooLarge, TradewindError
+from tradewind.base import clock
+from tradewind.base.decoding import decoder
+from tradewind.base.errors import BadFile, NoAccess, NotFound, TooLarge, TradewindError
+from tradewind.base.units import format_bytes, format_names
 from tradewind.model import bounds, globs, places
 from tradewind.model.outputs import MOST_BYTES, MOST_FILES, OutputFile, problem
 from tradewind.model.outputs import Outputs as Listed
 from tradewind.store.base import Store
-from tradewind.units import format_bytes, format_names
 
 EVERY_S = 600.0
 """A job that tells nothing of its saves is looked at so often."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind.decoding import decoder
+from tradewind.base.decoding import decoder
 from tradewind.model.plausible import Amount, Signed
 
 _MOST_BYTES = 4096

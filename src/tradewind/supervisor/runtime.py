@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base.errors import NoAccess, TradewindError
+from tradewind.base.steps import Steps
 from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.timing import BEAT_S, DRAIN_S, EACH_S
 from tradewind.model.usage import Usage
-from tradewind.steps import Steps
 from tradewind.store import meter
 from tradewind.store.base import Store
 from tradewind.supervisor.beat import learn, tell

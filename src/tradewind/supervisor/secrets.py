@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import json
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import InvalidValue, NotFound, SourceFailed, TradewindError
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import InvalidValue, NotFound, SourceFailed, TradewindError
 from tradewind.model import secrets
 from tradewind.model.boot import Boot
 from tradewind.model.secrets import FILE, Reference

@@ -18,8 +18,8 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess
-from tradewind.units import format_bytes
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base.units import format_bytes
 
 MOST_BYTES = 1 << 30
 MOST_MEMBERS = 200_000

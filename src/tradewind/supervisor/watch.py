@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradewind import clock
+from tradewind.base import clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tradewind.decoding import decoder
+from tradewind.base.decoding import decoder
 from tradewind.model.figures import Figures
 
 FOLDER = "telemetry"

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import TradewindError
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import TradewindError
 
 MOST_BYTES = 256 << 20
 """Of one message: a rank cannot make the others reserve more than this."""

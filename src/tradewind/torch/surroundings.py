@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind import clock
-from tradewind.errors import InvalidValue
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue
 
 DEFAULT_EVERY_S = 600.0
 FIRST_S = 60.0

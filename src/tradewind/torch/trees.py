@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 _MARK = "\0tensor"
 _PLAIN = {str, int, float, bool, bytes, type(None)}

@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import NotFound, TooLarge, TradewindError
+from tradewind.base.ownfiles import home
 from tradewind.controller import loop, persist
 from tradewind.controller.loop import LEASE
-from tradewind.errors import NotFound, TooLarge, TradewindError
-from tradewind.ownfiles import home
 from tradewind.store.base import Dated, Store
 
 LONG_S = 300.0

@@ -11,15 +11,15 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from tradewind import clock, endpoints
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base import clock, endpoints
+from tradewind.base.errors import NoAccess, TradewindError
+from tradewind.base.ownfiles import home, replace
+from tradewind.base.units import format_bytes
 from tradewind.model import buckets
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.model.run import Listing
-from tradewind.ownfiles import home, replace
 from tradewind.store.base import Dated, Store
 from tradewind.store.probe import probe
-from tradewind.units import format_bytes
 
 _SLOW_S, _TOO_SLOW_S = 1.0, 10.0
 _SKEW_S, _FAR_S = 30.0, 900.0
@@ -257,7 +257,7 @@ def _room(folder: Path) -> Finding:
 
 
 def budget_checks() -> Iterator[Finding]:
-    from tradewind import budgetfile
+    from tradewind.controller import budgetfile
 
     try:
         budgets = budgetfile.load()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tradewind.api import clouds
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.model.finding import BROKEN, MISSING, WARNING, Finding
 from tradewind.providers import registry
 from tradewind.store.base import Store

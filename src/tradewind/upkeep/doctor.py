@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from tradewind import store as stores
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
+from tradewind.base.plaintext import one_line
+from tradewind.base.units import format_names
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
-from tradewind.plaintext import one_line
 from tradewind.providers import registry
 from tradewind.providers.base import Provider, Upkeep
 from tradewind.store.base import Store
-from tradewind.units import format_names
 from tradewind.upkeep import attended, checks, clouds, gpus, parts
 from tradewind.upkeep.about import ABOUT
 from tradewind.upkeep.survey import Survey, survey
@@ -139,7 +139,7 @@ def _providers(
 
 
 def _runs(store: Store, sight: Survey) -> Iterator[Finding]:
-    from tradewind import runs_store
+    from tradewind.journal import runs_store
 
     read = set(sight.states) | {name for name, _ in sight.troubles}
     ids = runs_store.by_age(runs_store.run_ids(store))

@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from tradewind import clock, runs_store
-from tradewind.errors import TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import TradewindError
+from tradewind.journal import runs_store
+from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Listing, Machine
 from tradewind.model.timing import GRACE_S
 from tradewind.providers.base import Provider
-from tradewind.runs.state import RunState
 from tradewind.store.base import Store
 
 _STAMP = re.compile(r"-([0-9a-f]{12})-[0-9a-f]{6}$")

@@ -15,15 +15,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind import clock, journal, runs_store, steps
 from tradewind.api import follow, handed, owned, wishes
+from tradewind.base import clock, steps
+from tradewind.base.errors import BadFile, TradewindError
 from tradewind.controller.controller import Controller
-from tradewind.errors import BadFile, TradewindError
-from tradewind.journal import Commit
+from tradewind.journal import journal, runs_store
+from tradewind.journal.journal import Commit
+from tradewind.lifecycle.states import NO_RETURN
 from tradewind.model import places
 from tradewind.model.event import Abandoned
 from tradewind.providers.base import Leftover, Provider, Upkeep
-from tradewind.runs.states import NO_RETURN
 from tradewind.store.base import Store
 from tradewind.upkeep.survey import Stray, age_s, survey
 

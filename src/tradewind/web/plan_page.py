@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tradewind.units import format_hours as span
+from tradewind.base.units import format_hours as span
 from tradewind.web import page_data, shell, words
 from tradewind.web.words import html
 

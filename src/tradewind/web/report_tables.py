@@ -8,9 +8,9 @@ from itertools import pairwise
 from statistics import median
 from typing import TypeVar
 
+from tradewind.base.units import format_bytes
 from tradewind.report.figures import Kept, Report, Stay, Sum
 from tradewind.report.words import after, many, money, number
-from tradewind.units import format_bytes
 from tradewind.web.report_charts import Clock
 from tradewind.web.words import MARKETS, html, prose
 

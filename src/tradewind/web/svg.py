@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from math import ceil, floor, isfinite, log10
 
-from tradewind.units import format_duration
+from tradewind.base.units import format_duration
 from tradewind.web.words import clean
 
 _WIDE = 1000

@@ -6,9 +6,15 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from tradewind.plaintext import one_line
-from tradewind.units import format_bytes, format_chance, format_count, format_duration, format_money
-from tradewind.units import format_hours as span
+from tradewind.base.plaintext import one_line
+from tradewind.base.units import (
+    format_bytes,
+    format_chance,
+    format_count,
+    format_duration,
+    format_money,
+)
+from tradewind.base.units import format_hours as span
 
 if TYPE_CHECKING:
     from tradewind.model.plan import Plan, Plans

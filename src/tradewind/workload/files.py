@@ -7,10 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind import clock, yamltree
-from tradewind.errors import BadWorkload, NoAccess
+from tradewind.base import clock, yamltree
+from tradewind.base.errors import BadWorkload, NoAccess
+from tradewind.base.units import format_names
 from tradewind.model.workload import Workload
-from tradewind.units import format_names
 from tradewind.workload import reader
 from tradewind.workload.known import Known
 

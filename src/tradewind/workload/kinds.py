@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from tradewind.errors import InvalidValue, TradewindError
+from tradewind.base.errors import InvalidValue, TradewindError
+from tradewind.base.units import parse_bytes, parse_count, parse_duration, parse_money
+from tradewind.base.yamltree import Node
 from tradewind.model import secrets
-from tradewind.units import parse_bytes, parse_count, parse_duration, parse_money
 from tradewind.workload.known import Known
-from tradewind.yamltree import Node
 
 Schema = dict[str, Any]
 

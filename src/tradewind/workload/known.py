@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 
 class Match(Protocol):

@@ -11,15 +11,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tradewind import yamltree
-from tradewind.errors import BadFile, BadWorkload, InvalidValue, TradewindError
+from tradewind.base import yamltree
+from tradewind.base.errors import BadFile, BadWorkload, InvalidValue, TradewindError
+from tradewind.base.yamltree import DEEPEST, Node, Problems
 from tradewind.model import buckets
 from tradewind.model.workload import Limits, Workload
 from tradewind.workload import fields, shapes, synonyms
 from tradewind.workload.fields import SECTIONS, Field, Section
 from tradewind.workload.kinds import Context, Faulty, is_path, within
 from tradewind.workload.known import Known
-from tradewind.yamltree import DEEPEST, Node, Problems
 
 HINT = "docs/workload.md describes the file"
 _TOP = ("name", *(section.name for section in SECTIONS))

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, get_args, get_type_hints
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
+from tradewind.base.yamltree import Node, Problems, field
 from tradewind.model.shape import Shape, Work
-from tradewind.yamltree import Node, Problems, field
 
 _LARGEST = 10**7  # as in a config.json: no width, count or length of a real model is larger
 _NEEDED = {

@@ -13,8 +13,8 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.aws import SOURCE
-from tradewind.errors import SourceFailed
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -8,10 +8,10 @@ import pytest
 
 from tests.catalog.refresh.asking import KNOWN, ask
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import micros_from_usd
 from tradewind.catalog.refresh.azure import SOURCE
 from tradewind.catalog.refresh.base import Listing
-from tradewind.errors import SourceFailed
-from tradewind.units import micros_from_usd
 
 PATH = "/api/retail/prices"
 SIZE = "Standard_ND96isr_H100_v5"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.catalog.refresh.asking import context
 from tests.local_http import LocalHttp
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import (
     NUMBER,
     as_amount,
@@ -20,7 +21,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.digitalocean import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/v2/sizes"
 

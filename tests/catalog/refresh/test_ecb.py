@@ -9,8 +9,8 @@ import pytest
 
 from tests.catalog.refresh.asking import context
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.ecb import dollars_per_euro
-from tradewind.errors import SourceFailed
 
 BANK = "/stats/eurofxref/eurofxref-daily.xml"
 

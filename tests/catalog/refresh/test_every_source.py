@@ -9,10 +9,10 @@ import pytest
 from tests.catalog.refresh.asking import context
 from tests.catalog.refresh.test_ecb import BANK, rates
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog import refresh
 from tradewind.catalog.refresh import SOURCES, source
 from tradewind.catalog.refresh.base import Listing
-from tradewind.errors import SourceFailed
 
 # The addresses that a source asks, one after the other, as far as they matter here.
 ASKED = {

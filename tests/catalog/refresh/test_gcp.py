@@ -9,9 +9,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.gcp import SOURCE
 from tradewind.catalog.refresh.gcp_machines import identify
-from tradewind.errors import SourceFailed
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -10,8 +10,8 @@ import pytest
 
 from tests.local_http import LocalHttp, Reply
 from tests.tls import trusted
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.http import Http
-from tradewind.errors import SourceFailed
 
 HTTP = Http(retries=2, backoff_s=0.001)
 

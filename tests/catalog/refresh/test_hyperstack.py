@@ -8,9 +8,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.hyperstack import SOURCE
-from tradewind.errors import SourceFailed
 
 FLAVORS, PRICES = "/v1/core/flavors", "/v1/pricebook"
 ENV = {"HYPERSTACK_API_KEY": "key-1"}

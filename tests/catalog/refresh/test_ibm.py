@@ -8,9 +8,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.ibm import SOURCE
-from tradewind.errors import SourceFailed
 
 PLANS = "/api/v1/is.instance/plan"
 H100 = "gx3d-160x1792x8h100"

@@ -8,9 +8,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.lambda_cloud import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/api/v1/instance-types"
 ENV = {"LAMBDA_API_KEY": "secret_key\n"}  # a key read from a file often ends in a new line

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.catalog.small import REAL, TODAY, row
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import Listing, Source
 from tradewind.catalog.refresh.merge import Change, merge
 from tradewind.catalog.table import Row
 from tradewind.model import Market
-from tradewind.units import Micros
 
 
 def source(*, complete: bool = False, markets: tuple[Market, ...] = ("on_demand",)) -> Source:

@@ -9,9 +9,9 @@ import pytest
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply
 from tradewind import catalog
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.oci import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/pls/apex/cetools/api/v1/products/"
 

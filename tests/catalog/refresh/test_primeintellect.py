@@ -8,9 +8,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.primeintellect import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/api/v1/availability/gpus"
 ENV = {"PRIME_API_KEY": "pit_1"}

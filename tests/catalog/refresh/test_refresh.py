@@ -12,11 +12,11 @@ from tests.catalog.refresh import test_azure as azure
 from tests.catalog.refresh import test_oci as oci
 from tests.catalog.small import NOW, REAL, facts, row
 from tests.local_http import LocalHttp
+from tradewind.base.units import micros_from_usd
 from tradewind.catalog.refresh import refresh
 from tradewind.catalog.refresh.http import Http
 from tradewind.catalog.refresh.known import known_types
 from tradewind.catalog.table import Row
-from tradewind.units import micros_from_usd
 
 OLD = "2024-08-19"
 

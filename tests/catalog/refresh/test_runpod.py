@@ -9,9 +9,9 @@ import pytest
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply, Request
 from tradewind import catalog
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.runpod import SOURCE
-from tradewind.errors import SourceFailed
 
 # As https://docs.runpod.io/references/gpu-types has them: id, display name, memory.
 GPUS = {

@@ -10,9 +10,9 @@ import pytest
 from tests.catalog.refresh.asking import ask
 from tests.catalog.refresh.test_ecb import BANK, rates
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.scaleway import SOURCE
-from tradewind.errors import SourceFailed
 
 ZONES = [f"{region}-{n}" for region in ("fr-par", "nl-ams", "pl-waw") for n in (1, 2, 3)]
 GIB = 2**30

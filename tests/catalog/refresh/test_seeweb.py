@@ -9,9 +9,9 @@ import pytest
 from tests.catalog.refresh.asking import ask
 from tests.catalog.refresh.test_ecb import BANK, rates
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.seeweb import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/ecs/v2/plans"
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.shadeform import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/v1/instances/types"
 ENV = {"SHADEFORM_API_KEY": "key-1"}

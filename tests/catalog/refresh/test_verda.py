@@ -8,9 +8,9 @@ import pytest
 
 from tests.catalog.refresh.asking import ask
 from tests.local_http import LocalHttp, Reply, Request
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Listing
 from tradewind.catalog.refresh.verda import SOURCE
-from tradewind.errors import SourceFailed
 
 PATH = "/v1/instance-types"
 ENV = {"VERDA_CLIENT_ID": "me", "VERDA_CLIENT_SECRET": "hush"}

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.cloud.faces.ec2.control import Control
-from tests.runs.builders import WAY
-from tradewind import clock
+from tests.lifecycle.builders import WAY
+from tradewind.base import clock
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.facts import FACTS

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from tests.providers.aws.cloud import Answer, Asked, Cloud, error, json_error, quotas_of, xml
 from tests.providers.aws.conftest import HERE, OURS, QUOTAS
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks.account import checks
 from tradewind.providers.aws.clients import Account

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.providers.aws.iam import Request, Values, allows
-from tradewind import signing
+from tradewind.base import signing
 from tradewind.controller.loop import LEASE
 from tradewind.model import places
 from tradewind.providers.aws.footprint import OWNER, name, secrets_path

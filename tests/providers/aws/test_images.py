@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.providers.aws.cloud import Answer, Cloud, json_error, xml
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import images
 from tradewind.providers.base import Refused

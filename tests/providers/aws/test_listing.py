@@ -9,7 +9,7 @@ import pytest
 from botocore import exceptions as boto
 from botocore.exceptions import ClientError
 
-from tradewind.errors import NoAccess
+from tradewind.base.errors import NoAccess
 from tradewind.providers.aws import troubles
 from tradewind.providers.aws.footprint import bucket_of, name
 from tradewind.providers.aws.machines import listing

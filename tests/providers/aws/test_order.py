@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.runs.builders import WAY
+from tests.lifecycle.builders import WAY
 from tradewind.model.boot import Boot
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.facts import FACTS

@@ -5,13 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.providers.aws.machines import way
+from tradewind.base.units import Micros
 from tradewind.catalog import ratecard
 from tradewind.model.bill import bill, charged
 from tradewind.model.run import Machine
 from tradewind.providers import charges
 from tradewind.providers.aws.limits.prices import SpotPrice
 from tradewind.providers.aws.machines.paid import held
-from tradewind.units import Micros
 
 MACHINE = Machine(
     machine_id="aws-us-east-1-i-1",

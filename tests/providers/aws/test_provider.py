@@ -26,7 +26,7 @@ from tests.providers.aws.machines import (
     way,
 )
 from tests.providers.conformance import Conformance, Place
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.controller.loop import Loop
 from tradewind.model.run import Way
 from tradewind.providers.aws import provider

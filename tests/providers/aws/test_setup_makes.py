@@ -12,7 +12,7 @@ import pytest
 
 from tests.providers.aws import account_server as server
 from tests.providers.aws.setups import plan_setup, written
-from tradewind.errors import InvalidValue, NoAccess
+from tradewind.base.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import name
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.bucket import CLOSED

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.lifecycle.builders import SPEC, WAY
 from tests.providers.aws import account_server as server
 from tests.providers.aws.setups import plan_setup, plan_teardown, written
-from tests.runs.builders import SPEC, WAY
-from tradewind import clock, steps
 from tradewind import store as stores
+from tradewind.base import clock, steps
+from tradewind.base.errors import InvalidValue
 from tradewind.controller.controller import Controller
 from tradewind.controller.drive import performer
-from tradewind.errors import InvalidValue
 from tradewind.providers.aws.footprint import OWNER, name
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.make import Wish

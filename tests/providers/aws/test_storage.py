@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.lifecycle.builders import a_machine
 from tests.providers.aws.machines import way
-from tests.runs.builders import a_machine
 from tradewind.catalog import ratecard
 from tradewind.model.bill import charged
 from tradewind.model.usage import GB, Rates, Usage, cost

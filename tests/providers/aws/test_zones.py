@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.providers.aws.cloud import Answer, Cloud, error, xml
-from tradewind.errors import NoAccess
+from tradewind.base.errors import NoAccess
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Network
 from tradewind.providers.aws.limits import zones

@@ -17,7 +17,7 @@ import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
 
 from tests.torch.checkpoint.states import blank, manifests, same, shards, tensors
-from tradewind.errors import BadFile, InvalidValue, TradewindError
+from tradewind.base.errors import BadFile, InvalidValue, TradewindError
 from tradewind.torch.checkpoint import Checkpoints, Group, Place, pieces
 from tradewind.torch.checkpoint.commit import Commit, Report
 from tradewind.torch.checkpoint.manifest import of_rank

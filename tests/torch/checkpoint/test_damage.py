@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.torch.checkpoint import Checkpoints, Place, files, saver, verify
 from tradewind.torch.checkpoint.job import Job
 from tradewind.torch.checkpoint.manifest import Manifest, decode

@@ -14,7 +14,7 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.checkpoint import Checkpoints, Place, files, pieces, stage
 
 

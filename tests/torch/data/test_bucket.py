@@ -15,7 +15,7 @@ from tests.torch.data.test_shards import numbered
 from tests.torch.data.web import noise, sha256
 from tests.torch.lives import Training
 from tradewind import store as stores
-from tradewind.errors import NotFound
+from tradewind.base.errors import NotFound
 from tradewind.torch.data.download import download
 
 pytestmark = pytest.mark.slow

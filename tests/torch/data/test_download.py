@@ -16,7 +16,7 @@ import pytest
 from tests.eventually import eventually
 from tests.local_http import LocalHttp
 from tests.torch.data.web import File, noise, sha256
-from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed
 from tradewind.torch.data import parts
 from tradewind.torch.data.download import download
 

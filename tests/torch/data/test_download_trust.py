@@ -11,7 +11,7 @@ import tradewind.torch as tw
 from tests.local_http import LocalHttp, Reply
 from tests.tls import trusted
 from tests.torch.data.web import File, noise, sha256
-from tradewind.errors import BadFile, InvalidValue, SourceFailed
+from tradewind.base.errors import BadFile, InvalidValue, SourceFailed
 from tradewind.torch.data.download import download
 
 DATA = noise(100_000)

@@ -16,7 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import tradewind.torch as tw
-from tradewind.errors import BadFile
+from tradewind.base.errors import BadFile
 from tradewind.torch.data import npyfiles, shardindex, tars, tokenfiles
 
 PATH = Path("hostile.tar")

@@ -14,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 import tradewind.torch as tw
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.data import choice
 from tradewind.torch.data.choice import Probe, Trial, candidates, chosen
 from tradewind.torch.data.machine import Machine, machine

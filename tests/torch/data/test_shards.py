@@ -20,7 +20,7 @@ import tradewind.torch as tw
 from tests.eventually import eventually
 from tests.local_http import LocalHttp, Reply
 from tests.torch.data.web import File
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.torch.data import shardindex, tars
 from tradewind.torch.data.cache import Cache, Item
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tradewind.torch as tw
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.torch.feeds.samples import is_plain
 
 

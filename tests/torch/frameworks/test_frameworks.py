@@ -14,7 +14,7 @@ import pytest
 
 from tests.cases import and_long
 from tests.torch.lives import Life, Nursery, Training, differ
-from tradewind.errors import MissingExtra
+from tradewind.base.errors import MissingExtra
 from tradewind.telemetry import files as telemetry
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from tests.eventually import eventually
 from tests.torch.telemetry.readers import scalars
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.telemetry.events import Events
 from tradewind.torch.telemetry.sinks import Row, Sinks, thinned
 from tradewind.torch.telemetry.trackers import Mlflow, Wandb

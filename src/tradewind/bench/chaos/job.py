@@ -19,8 +19,8 @@ from binascii import crc32
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind import clock
 from tradewind import store as stores
+from tradewind.base import clock
 from tradewind.model import places
 
 STEP_S = 0.1

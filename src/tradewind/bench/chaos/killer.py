@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.bench.chaos import ours
 from tradewind.providers.local import processes
 

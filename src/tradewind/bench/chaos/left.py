@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.signing import SEED
 from tradewind.bench.chaos import ours
 from tradewind.model import places
 from tradewind.providers.local.provider import LISTED_S, LocalProvider
-from tradewind.signing import SEED
 from tradewind.store.base import RESERVED, Store
 
 _WAIT_S = 30.0

@@ -21,13 +21,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tradewind import clock, runs_store
+from tradewind.base import clock
 from tradewind.bench.chaos import job, left, records
 from tradewind.bench.chaos.killer import Killed, Killer
+from tradewind.journal import runs_store
+from tradewind.lifecycle.state import RunState
 from tradewind.model import places
 from tradewind.model.run import Spec, Way
 from tradewind.providers.local.provider import FACTS, LocalProvider
-from tradewind.runs.state import RunState
 from tradewind.store.base import Store
 
 STEPS = 60

@@ -9,9 +9,9 @@ import sys
 import warnings
 from pathlib import Path
 
+from tradewind.base.errors import TradewindError
 from tradewind.bench.checkpoint.measure import measure
 from tradewind.bench.checkpoint.ways import WAYS
-from tradewind.errors import TradewindError
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.checkpoint.pieces import allocate
 
 PIECE = 16 << 20

@@ -17,11 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, MissingExtra, NotFound
 from tradewind.bench.checkpoint import disk
 from tradewind.bench.checkpoint.trainer import Trainer
 from tradewind.bench.checkpoint.ways import WAYS, Way
-from tradewind.errors import InvalidValue, MissingExtra, NotFound
 
 STEADY_LIMIT_S, FIRST_LIMIT_S = 0.05, 0.1
 WRITE_LIMIT, READ_LIMIT = 0.85, 0.83

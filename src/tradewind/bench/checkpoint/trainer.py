@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.bench.decoder import decoder, loss
 
 BYTES_A_WEIGHT = 12  # in 32 bits, with the two moments of AdamW

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.checkpoint import Checkpoints, Place
 
 Tensors = dict[str, Any]

@@ -16,6 +16,7 @@ from importlib import import_module
 from queue import SimpleQueue
 from threading import Thread
 
+from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.catalog import doubts
 from tradewind.catalog.facts import Facts
 from tradewind.catalog.observations import observed
@@ -24,7 +25,6 @@ from tradewind.catalog.refresh.http import Http
 from tradewind.catalog.refresh.known import known_types
 from tradewind.catalog.refresh.merge import Change, merge
 from tradewind.catalog.table import OfferTable, Row, neighbours
-from tradewind.errors import SourceFailed, TradewindError
 from tradewind.model import Observation
 
 # provider → module in this folder; imported only when asked.

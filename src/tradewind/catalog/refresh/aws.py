@@ -26,10 +26,10 @@ from datetime import UTC, datetime, time, timedelta
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from tradewind import endpoints
+from tradewind.base import endpoints
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

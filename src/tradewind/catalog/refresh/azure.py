@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, each, need
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 _MACHINES = "serviceName eq 'Virtual Machines'"
 _HOURS = {"1 Year": ("reserved_1y", 8_760), "3 Years": ("reserved_3y", 26_280)}

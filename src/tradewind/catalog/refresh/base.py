@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tradewind.errors import InvalidValue, SourceFailed
+from tradewind.base.errors import InvalidValue, SourceFailed
+from tradewind.base.units import Micros, micros_from_usd
 from tradewind.model import InstanceType, Market
-from tradewind.units import Micros, micros_from_usd
 
 if TYPE_CHECKING:
     from datetime import date

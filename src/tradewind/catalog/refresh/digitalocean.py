@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import (
     NUMBER,
     Context,
@@ -24,7 +25,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
 
 _MOST_PAGES = 20
 

@@ -12,8 +12,8 @@ import re
 from datetime import date, timedelta
 from decimal import Decimal
 
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Context
-from tradewind.errors import SourceFailed
 
 _URL = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
 _DAY = re.compile(r"""\btime=['"](\d{4}-\d\d-\d\d)['"]""")

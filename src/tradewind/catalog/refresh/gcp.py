@@ -20,11 +20,11 @@ from collections import defaultdict
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros, micros_from_usd
 from tradewind.catalog.refresh import gcp_machines
 from tradewind.catalog.refresh.base import Context, Listing, Source, need
 from tradewind.catalog.refresh.gcp_machines import PARTS, Machine, Part, PriceOf
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros, micros_from_usd
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

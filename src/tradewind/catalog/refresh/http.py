@@ -20,8 +20,8 @@ from urllib.request import proxy_bypass
 import urllib3
 from urllib3.util import Retry, Timeout
 
-from tradewind import __version__
-from tradewind.errors import SourceFailed
+from tradewind.base.errors import SourceFailed
+from tradewind.base.version import __version__
 
 _RETRIED = (429, 500, 502, 503, 504)
 # Whatever carries a key must not follow a redirect to somebody else's host.

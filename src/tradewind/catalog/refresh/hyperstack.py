@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import (
     NUMBER,
     Context,
@@ -29,8 +31,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 _SPOT = "-spot"
 

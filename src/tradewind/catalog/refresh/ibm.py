@@ -28,10 +28,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
-from tradewind.errors import SourceFailed
 from tradewind.model import InstanceType
-from tradewind.units import Micros
 
 _SHARED_PLAN = "gen2-instance"
 _PROFILE = re.compile(r"gx\w*-(?P<vcpus>\d+)x(?P<memory>\d+)x(?P<count>\d+)(?P<chip>[a-z]\w*)")

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import (
     Context,
     Listing,
@@ -24,8 +26,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 _MICROS_PER_CENT = 10_000
 

@@ -21,9 +21,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
 from tradewind.model import InstanceType
-from tradewind.units import Micros
 
 _PER_GPU = "GPU Per Hour"
 # Part → the word in its name that shows it is still the same, and the shapes it prices.

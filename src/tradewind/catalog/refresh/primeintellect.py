@@ -25,6 +25,8 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import (
     NUMBER,
     Context,
@@ -36,8 +38,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 _PAGE = 100  # the most that is given
 _MOST_PAGES = 50

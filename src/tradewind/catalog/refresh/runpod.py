@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from types import NoneType
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import NUMBER, Context, Listing, Source, as_price, each, need
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 _COUNTS = (1, 2, 4, 8)  # the catalog keeps powers of two; the price is linear in between
 _PRICES = """query Prices { gpuTypes {

@@ -18,9 +18,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, need
 from tradewind.catalog.refresh.ecb import dollars_per_euro
-from tradewind.errors import SourceFailed
 
 _ZONES = tuple(f"{region}-{n}" for region in ("fr-par", "nl-ams", "pl-waw") for n in (1, 2, 3))
 _IN_STOCK = {"available": True, "scarce": True, "shortage": False}

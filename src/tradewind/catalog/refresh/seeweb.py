@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import (
     Context,
     Listing,
@@ -28,7 +29,6 @@ from tradewind.catalog.refresh.base import (
     need,
 )
 from tradewind.catalog.refresh.ecb import dollars_per_euro
-from tradewind.errors import SourceFailed
 
 _MIB_PER_GIB = 1024
 _LONGEST = 12  # digits of any size or price

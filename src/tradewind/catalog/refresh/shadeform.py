@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import (
     NUMBER,
     Context,
@@ -29,7 +30,6 @@ from tradewind.catalog.refresh.base import (
     need,
 )
 from tradewind.model import Market
-from tradewind.units import Micros
 
 _MICROS_PER_CENT = 10_000
 _MEMORY = re.compile(r"(?<=\d)G(?=x\d|-|$)")  # 80G in A100-80G, A100-80Gx2, A100-80G-DGX

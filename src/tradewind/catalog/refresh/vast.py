@@ -27,6 +27,8 @@ from statistics import median_low
 from types import NoneType
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import (
     NUMBER,
     Context,
@@ -38,8 +40,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 # Vast's own vocabulary, as many names at a time as keep an answer well below its limit.
 _GPUS = (

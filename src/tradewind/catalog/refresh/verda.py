@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from types import NoneType
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
 from tradewind.catalog.refresh.base import (
     NUMBER,
     Context,
@@ -27,7 +28,6 @@ from tradewind.catalog.refresh.base import (
     each,
     need,
 )
-from tradewind.errors import SourceFailed
 from tradewind.model import Market
 
 # type → (where there is some now, on which market)

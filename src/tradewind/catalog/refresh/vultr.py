@@ -21,9 +21,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tradewind.base.errors import SourceFailed
+from tradewind.base.units import Micros
 from tradewind.catalog.refresh.base import Context, Listing, Source, as_price, as_size, need
-from tradewind.errors import SourceFailed
-from tradewind.units import Micros
 
 # Memory of a whole GPU as Vultr sells it, for plans that tell their memory but not their count.
 _MEMORY_GB = {

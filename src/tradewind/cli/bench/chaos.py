@@ -41,8 +41,8 @@ def command(kills: int, runs: int, store_url: str | None, seed: int, as_json: bo
 
     from tradewind import store as stores
     from tradewind.api import submit
+    from tradewind.base.errors import InvalidValue
     from tradewind.bench import chaos
-    from tradewind.errors import InvalidValue
 
     if store_url and stores.open(store_url).list_after(""):
         raise InvalidValue(f"{store_url} is not empty", hint="name a prefix of its own in it")

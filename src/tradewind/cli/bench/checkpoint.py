@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
+from tradewind.base.units import parse_bytes, parse_count
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.units import parse_bytes, parse_count
 
 
 @click.command(

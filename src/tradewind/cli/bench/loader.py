@@ -75,7 +75,7 @@ def command(dataset: str | None, batch: int, step_ms: float, seconds: float, as_
 
 
 def _theirs(target: str) -> Any:
-    from tradewind.errors import InvalidValue
+    from tradewind.base.errors import InvalidValue
     from tradewind.torch.profiling import theirs
 
     folder = Path.cwd()

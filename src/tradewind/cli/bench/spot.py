@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.errors import InvalidValue, NotFound
 
 TASKS = {"single": "48", "multi": "24"}
 DEADLINES = {"single": "52,70", "multi": "36,48"}

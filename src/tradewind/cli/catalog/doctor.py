@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.units import format_money, usd
 from tradewind.catalog import doubts, files
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.query import FRESH_WITHIN_DAYS
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.model import MARKETS
-from tradewind.units import format_money, usd
 
 
 @click.command(

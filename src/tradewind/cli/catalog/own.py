@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.units import parse_duration
 from tradewind.catalog import doubts, files
 from tradewind.catalog.files import BUILT_IN
 from tradewind.catalog.query import literal
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.errors import InvalidValue, NotFound
 from tradewind.model import MARKETS
-from tradewind.units import parse_duration
 
 
 @click.command(

@@ -6,13 +6,13 @@ from dataclasses import asdict
 
 import click
 
+from tradewind.base.errors import NotFound
 from tradewind.catalog import files, ratecard
 from tradewind.catalog.globs import fits
 from tradewind.catalog.names import nearest, provider_name
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.cli.render import Column
-from tradewind.errors import NotFound
 from tradewind.model.rate import Rate
 from tradewind.model.ratecard import CATEGORIES, price
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.errors import NotFound, SourceFailed
+from tradewind.base.units import parse_duration
 from tradewind.catalog import files
 from tradewind.cli import render
 from tradewind.cli.base import Command
-from tradewind.errors import NotFound, SourceFailed
-from tradewind.units import parse_duration
 
 
 @click.command(

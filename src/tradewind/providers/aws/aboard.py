@@ -14,8 +14,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tradewind import clock
-from tradewind.decoding import UNREADABLE, decoder
+from tradewind.base import clock
+from tradewind.base.decoding import UNREADABLE, decoder
 from tradewind.model.secrets import Reference
 from tradewind.providers.aws import secrets
 from tradewind.providers.aws.metadata import Service

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, json
 
-from tradewind import clock
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import InvalidValue, MissingExtra, SourceFailed
+from tradewind.base import clock
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import InvalidValue, MissingExtra, SourceFailed
 from tradewind.providers.aws.metadata import Service
 
 _TIMEOUT_S = 10.0

@@ -10,8 +10,9 @@ import os
 import threading
 from typing import Any
 
-from tradewind import awskeys, endpoints
-from tradewind.errors import MissingExtra, NoAccess
+from tradewind.base import endpoints
+from tradewind.base.errors import MissingExtra, NoAccess
+from tradewind.store import awskeys
 
 _CONNECT_S, _READ_S = 5, 30
 _ATTEMPTS = 4

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradewind import endpoints
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base import endpoints
+from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers.aws import footprint as footprints

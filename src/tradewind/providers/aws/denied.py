@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import DecodeError, json
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused

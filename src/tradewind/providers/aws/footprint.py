@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, json
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import BadFile
 from tradewind.model import places
 
 KEY = places.footprint("aws")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tradewind import clock
-from tradewind.errors import NoAccess
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, bucket_of
 from tradewind.providers.aws.troubles import explained

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
-from tradewind import clock
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.model.boot import Boot
 from tradewind.model.finding import Finding
 from tradewind.model.run import Listing, Machine, Request

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import InvalidValue, NotFound, SourceFailed
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import InvalidValue, NotFound, SourceFailed
 from tradewind.model.secrets import AWS_SSM, Reference
 from tradewind.providers.aws import call
 

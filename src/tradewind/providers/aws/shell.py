@@ -8,7 +8,7 @@ import shlex
 import shutil
 from collections.abc import Sequence
 
-from tradewind.errors import MissingExtra
+from tradewind.base.errors import MissingExtra
 from tradewind.model.run import Machine
 from tradewind.providers.aws.machines.listing import parted
 

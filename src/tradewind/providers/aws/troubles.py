@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.providers.base import OutcomeUnknown, Refused
 
 _SETUP = "tradewind doctor aws says what is missing; tradewind setup aws makes it"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from tradewind.base.ownfiles import home
 from tradewind.model.run import Facts, Machine
-from tradewind.ownfiles import home
 from tradewind.providers.cloud import Cloud
 from tradewind.providers.local.provider import FACTS
 

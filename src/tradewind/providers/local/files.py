@@ -32,9 +32,9 @@ from typing import BinaryIO, TypeVar
 import msgspec
 from msgspec import Struct
 
-from tradewind import ownfiles
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base import ownfiles
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
 from tradewind.model.boot import Boot
 from tradewind.model.run import Machine
 

@@ -27,8 +27,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind import clock
-from tradewind.errors import BadFile, NoAccess
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, NoAccess
 from tradewind.providers.base import OutcomeUnknown
 from tradewind.providers.local import processes
 from tradewind.providers.local.files import (

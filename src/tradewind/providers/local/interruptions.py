@@ -13,7 +13,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.providers.base import Refused
 from tradewind.providers.local.trace import Trace
 

@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind.clock import sleep, stopwatch
-from tradewind.errors import TradewindError
+from tradewind.base.clock import sleep, stopwatch
+from tradewind.base.errors import TradewindError
 from tradewind.providers.base import OutcomeUnknown
 
 MARK = "TRADEWIND_MACHINE"

@@ -24,9 +24,9 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec.structs import replace
 
-from tradewind import clock as clocks
-from tradewind import ownfiles
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base import clock as clocks
+from tradewind.base import ownfiles
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model.boot import Boot
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Listing, Machine, Request

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind import csvfile, traces
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base import csvfile, traces
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 
 
 class Trace(Struct, frozen=True):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from tradewind import clock
-from tradewind.errors import BadFile, InvalidValue, SourceFailed, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, InvalidValue, SourceFailed, TradewindError
 from tradewind.torch.checkpoint import files, shelf
 from tradewind.torch.checkpoint.group import Group, group_of
 from tradewind.torch.checkpoint.job import Saved

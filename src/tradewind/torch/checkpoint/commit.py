@@ -10,8 +10,8 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tradewind import clock
-from tradewind.errors import BadFile, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, TradewindError
 from tradewind.torch.checkpoint import files, manifest, shelf
 from tradewind.torch.checkpoint.group import Group
 from tradewind.torch.checkpoint.layout import Told

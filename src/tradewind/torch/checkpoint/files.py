@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile, NoAccess, NotFound
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import BadFile, NoAccess, NotFound
 from tradewind.torch.checkpoint.manifest import INDEX, Manifest
 from tradewind.torch.checkpoint.pieces import PIECE, checksum, open_direct
 from tradewind.torch.checkpoint.place import Place

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from typing import Any, TypeVar
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.messages import BadMessage, decoded, encoded
 
 _PAUSE_S = 0.02

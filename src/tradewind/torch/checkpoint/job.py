@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.checkpoint.save import Image
 from tradewind.torch.checkpoint.snapshot import Snapshot
 

@@ -15,8 +15,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile, InvalidValue, TradewindError
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import BadFile, InvalidValue, TradewindError
 from tradewind.torch.checkpoint.layout import Told
 from tradewind.torch.checkpoint.pieces import PIECE, checksum
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import NoAccess, SourceFailed
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess, SourceFailed
 
 PIECE = 16 << 20
 _BLOCK = 4096

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 
 class Place:

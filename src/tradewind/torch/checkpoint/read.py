@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.checkpoint.arena import PRIVATE
 from tradewind.torch.checkpoint.files import Files
 from tradewind.torch.checkpoint.layout import Part, held, local, volume

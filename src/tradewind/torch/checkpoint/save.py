@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
-from tradewind import clock
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.torch.checkpoint.layout import Entry, Layout, Part, place
 from tradewind.torch.checkpoint.pieces import PIECE, PieceFile, Team, checksum, threads
 from tradewind.torch.checkpoint.place import Place

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import InvalidValue, SourceFailed, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue, SourceFailed, TradewindError
 from tradewind.torch.checkpoint import shelf, verify
 from tradewind.torch.checkpoint.arena import Arena
 from tradewind.torch.checkpoint.commit import Commit, Report

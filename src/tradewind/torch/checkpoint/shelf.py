@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tradewind.errors import BadFile, NotFound, TradewindError
+from tradewind.base.errors import BadFile, NotFound, TradewindError
 from tradewind.model import bounds
 from tradewind.torch.checkpoint import files
 from tradewind.torch.checkpoint.manifest import Manifest, decode

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from queue import SimpleQueue
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import SourceFailed
+from tradewind.base import clock
+from tradewind.base.errors import SourceFailed
 
 _LOOK_S = 0.001
 

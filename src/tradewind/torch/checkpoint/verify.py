@@ -10,7 +10,7 @@ from __future__ import annotations
 import mmap
 import threading
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.torch.checkpoint.files import Files
 from tradewind.torch.checkpoint.group import Group
 from tradewind.torch.checkpoint.pieces import PIECE, Team, threads

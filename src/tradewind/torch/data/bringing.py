@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tradewind import errors
+from tradewind.base import errors
 from tradewind.torch.data.cache import Cache, Item
 
 _THREADS = 2

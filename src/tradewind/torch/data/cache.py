@@ -16,8 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind.errors import BadFile, NoAccess
-from tradewind.ownfiles import make_folder
+from tradewind.base.errors import BadFile, NoAccess
+from tradewind.base.ownfiles import make_folder
 from tradewind.torch.data import download, locks, parts, words
 from tradewind.torch.data.sources import shown, source
 

@@ -13,11 +13,11 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base.units import parse_bytes
 from tradewind.torch.data import locks, parts, words
 from tradewind.torch.data.progress import Progress
 from tradewind.torch.data.sources import Source, name_of, shown, source
-from tradewind.units import parse_bytes
 
 
 def download(

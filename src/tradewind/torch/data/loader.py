@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from tradewind import clock
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import InvalidValue, NotFound, TradewindError
+from tradewind.base import clock
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import InvalidValue, NotFound, TradewindError
 from tradewind.model import bounds
 from tradewind.torch.data import choice, measuring, words
 from tradewind.torch.data.choice import Choice

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tradewind import clock
-from tradewind.errors import NoAccess
-from tradewind.ownfiles import make_folder
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess
+from tradewind.base.ownfiles import make_folder
 
 _LOOK_S, _SAY_S = 0.05, 10.0
 

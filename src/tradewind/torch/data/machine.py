@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 
 class Machine(Struct, frozen=True):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.data.choice import Probe, Trial
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.order import permutation

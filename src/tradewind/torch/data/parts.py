@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import BadFile, NoAccess, SourceFailed
+from tradewind.base import clock
+from tradewind.base.errors import BadFile, NoAccess, SourceFailed
 from tradewind.torch.data.sources import Changed, Facts, Source, shown
 from tradewind.torch.data.words import sized
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from tradewind.errors import InvalidValue, NotFound
-from tradewind.ownfiles import home
+from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.ownfiles import home
 
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 

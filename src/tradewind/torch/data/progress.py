@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TextIO
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.data.words import Say, sized
 
 _TERMINAL_S, _LINE_S = 0.2, 30.0

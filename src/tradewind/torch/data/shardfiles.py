@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.units import parse_bytes
 from tradewind.torch.data import download, parts, places, shardindex, tars, words
 from tradewind.torch.data.cache import Item
 from tradewind.torch.data.shardindex import NAME, Shard
 from tradewind.torch.data.sources import Source, shown, source
-from tradewind.units import parse_bytes
 
 _AT_ONCE = 4
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from tradewind.errors import BadFile
+from tradewind.base.errors import BadFile
 
 NAME = "index.json"
 LARGEST = 256 << 20

@@ -16,13 +16,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import BadFile, InvalidValue
+from tradewind.base.errors import BadFile, InvalidValue
+from tradewind.base.units import parse_bytes
 from tradewind.torch.data import bringing, places, shardfiles, tars, words
 from tradewind.torch.data.cache import Cache
 from tradewind.torch.data.shardfiles import index_shards, write_shards
 from tradewind.torch.data.shardindex import Shard
 from tradewind.torch.data.shardorder import ShardOrder
-from tradewind.units import parse_bytes
 
 __all__ = ["Shards", "index_shards", "shards", "write_shards"]
 

@@ -19,8 +19,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 from msgspec import Struct
 
-from tradewind import endpoints
-from tradewind.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed
+from tradewind.base import endpoints
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess, NotFound, SourceFailed
 
 _CHUNK = 1 << 18
 _CONNECT_S, _READ_S = 10.0, 30.0

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
 from tradewind.torch.data import npyfiles
 
 _BLOCK = 512

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import BadFile, InvalidValue, NoAccess
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
 from tradewind.store.local import written_whole
 from tradewind.torch.data import npyfiles
 

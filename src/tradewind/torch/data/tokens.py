@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.torch.data import places
 from tradewind.torch.data.tokenfiles import KINDS, TokenFile, opened, write_tokens
 

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from tradewind import clock
-from tradewind.units import format_bytes
+from tradewind.base import clock
+from tradewind.base.units import format_bytes
 
 Say = Callable[[str], None]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Protocol
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds import contents, order, samples, seeding
 from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.order import Point, Span, Step

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds import contents, seeding
 from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.workers import shielded

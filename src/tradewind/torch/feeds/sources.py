@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds.feed import Feed, OrderedFeed
 from tradewind.torch.feeds.loaders import PlainFeed, StatefulFeed
 from tradewind.torch.feeds.streams import StreamFeed

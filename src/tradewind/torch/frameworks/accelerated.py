@@ -13,7 +13,7 @@ import atexit
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.frameworks.driven import Driven, Fed, checked
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 from tradewind.torch.frameworks.prepared import on_device, plain

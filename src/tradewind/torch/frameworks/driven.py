@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.sessions import users
 from tradewind.torch.sessions.script import Script, Watch

@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.frameworks.driven import Driven, Fed, checked, of_users
 from tradewind.torch.frameworks.huggingface_state import Best, Kept, config, watching
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.frameworks.driven import Driven, Fed, checked, of_users
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 

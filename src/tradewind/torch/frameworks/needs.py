@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-from tradewind.errors import InvalidValue, MissingExtra
+from tradewind.base.errors import InvalidValue, MissingExtra
 
 
 def needed(*names: str, pip: str) -> Any:

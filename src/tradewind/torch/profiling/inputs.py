@@ -14,7 +14,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 _EXAMPLE = "for example int64[8,1024]:vocab=50257 or float32[8,3,224,224]"
 _SHORT = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import InvalidValue, MissingExtra
+from tradewind.base.errors import InvalidValue, MissingExtra
 from tradewind.model.profile import Layer, Profile
 from tradewind.torch.profiling.faked import cpu_attention, dispatching, faked
 from tradewind.torch.profiling.inputs import InputSpec, batch_of

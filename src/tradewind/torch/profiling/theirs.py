@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tradewind.errors import InvalidValue, NotFound, TradewindError
+from tradewind.base.errors import InvalidValue, NotFound, TradewindError
 
 _EXAMPLE = "write package.module:factory, for example models.gpt:small"
 _OURS = Path(__file__).parents[2]

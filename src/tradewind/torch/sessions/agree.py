@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind import clock
+from tradewind.base import clock
 
 LOOK_S = 0.25
 _ALONE_S = 0.05

@@ -13,7 +13,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 _NAME = ".lock"
 _here: set[Path] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.sessions.words import Voice
 
 _LOOK_S = 1.0

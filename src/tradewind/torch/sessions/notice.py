@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
-from tradewind import clock
+from tradewind.base import clock
 
 GRACE_S = 25.0
 """torchrun kills its workers 30 s after it was asked to end."""

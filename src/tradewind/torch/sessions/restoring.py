@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.mixing import mixed

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.sessions.state import Parts, bare
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.trees import packed

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, ModuleType
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import InvalidValue
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds import seeding
 from tradewind.torch.sessions import users
 

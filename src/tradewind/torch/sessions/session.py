@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.sessions import unheld
 from tradewind.torch.sessions.again import Again
 from tradewind.torch.sessions.draws import Draws

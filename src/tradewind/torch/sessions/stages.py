@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch import trees
 from tradewind.torch.messages import BadMessage
 from tradewind.torch.ranks import Ranks

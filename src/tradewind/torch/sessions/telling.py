@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, json
 
-from tradewind import clock
+from tradewind.base import clock
 
 if TYPE_CHECKING:
     from tradewind.torch.checkpoint.job import Saved

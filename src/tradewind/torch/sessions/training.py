@@ -16,8 +16,8 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from tradewind import clock
-from tradewind.errors import InvalidValue
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.feeds.workers import shield_all
 from tradewind.torch.sessions import fingerprint, restoring, trial, unheld

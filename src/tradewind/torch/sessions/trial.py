@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.feeds import contents, seeding
 from tradewind.torch.sessions import named
 

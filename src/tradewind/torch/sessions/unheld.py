@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 from weakref import WeakSet, ref
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.sessions.script import digest_of
 from tradewind.torch.sessions.state import Parts, bare
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 
 def blocks(model: Any, given: Iterable[Any] | None = None) -> list[tuple[str, Any]]:

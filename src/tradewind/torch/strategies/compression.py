@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 KINDS = ("fp16", "bf16", "powersgd", "topk")
 _OPTIONS: dict[str, dict[str, Any]] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from tradewind.errors import BadFile, InvalidValue, NotFound
+from tradewind.base.errors import BadFile, InvalidValue, NotFound
 from tradewind.model.workload import RECOMPUTES, SHARDINGS
 
 VARIABLE = "TRADEWIND_LAYOUT"

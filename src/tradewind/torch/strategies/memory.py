@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.torch.feeds import seeding
 
 _WATCHED = 2  # steps: optimizers make their state in the first

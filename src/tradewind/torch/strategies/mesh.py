@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.ranks import Ranks
 from tradewind.torch.strategies.layout import Layout
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.strategies import batches, memory
 from tradewind.torch.strategies.memory import Before
 from tradewind.torch.strategies.passes import Tools

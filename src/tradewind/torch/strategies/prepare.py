@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch import messages, ranks
 from tradewind.torch.strategies import (
     compression,

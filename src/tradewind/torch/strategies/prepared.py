@@ -6,7 +6,7 @@ import os
 from contextlib import AbstractContextManager, suppress
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.strategies import batches
 from tradewind.torch.strategies.clip import clip as clipped
 from tradewind.torch.strategies.layout import Layout

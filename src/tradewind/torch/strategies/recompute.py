@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 
 
 def recompute(model: Any, how: str, blocks: list[tuple[str, Any]]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.strategies.layout import Layout
 from tradewind.torch.strategies.pipeline import SCHEDULES
 from tradewind.torch.strategies.precision import PURE

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tradewind.errors import InvalidValue, MissingExtra
+from tradewind.base.errors import InvalidValue, MissingExtra
 from tradewind.torch import ranks
 from tradewind.torch.ranks import Ranks
 from tradewind.torch.strategies import batches, memory, mesh

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.telemetry.files import FOLDER
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.telemetry.events import Events

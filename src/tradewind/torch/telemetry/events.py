@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.torch.telemetry.sinks import Row
 
 _POLYNOMIAL = 0x82F63B78  # CRC-32C, as TFRecord has it

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from tradewind import clock
+from tradewind.base import clock
 
 Row = dict[str, float]
 _MOST_A_FLUSH = 4

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 
 now_s = clock.stopwatch
 _KEPT = 4096

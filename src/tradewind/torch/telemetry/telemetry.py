@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 from msgspec import json
 
-from tradewind import clock
-from tradewind.gpus import Gpus
+from tradewind.base import clock
 from tradewind.model.figures import Figures, Gpu
+from tradewind.telemetry.gpus import Gpus
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.telemetry import stacks
 from tradewind.torch.telemetry.comms import Comms

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from tradewind.errors import MissingExtra
+from tradewind.base.errors import MissingExtra
 from tradewind.torch.telemetry.sinks import Row, now_ms
 
 _PREFIX = "tradewind/"

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from msgspec import Struct, json
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import InvalidValue
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import InvalidValue
 from tradewind.torch.sessions.notice import EXIT_CODE
 from tradewind.torch.sessions.trial import VARIABLE, Plan, Row
 

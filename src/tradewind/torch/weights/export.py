@@ -22,8 +22,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from tradewind.decoding import UNREADABLE
-from tradewind.errors import BadFile, InvalidValue, MissingExtra, NoAccess, NotFound
+from tradewind.base.decoding import UNREADABLE
+from tradewind.base.errors import BadFile, InvalidValue, MissingExtra, NoAccess, NotFound
 from tradewind.torch.checkpoint import shelf
 from tradewind.torch.checkpoint.files import Files
 from tradewind.torch.checkpoint.pieces import PIECE

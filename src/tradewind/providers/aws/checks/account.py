@@ -10,8 +10,8 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.asking import within
 from tradewind.providers.aws.checks import regions

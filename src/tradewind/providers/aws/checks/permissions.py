@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account

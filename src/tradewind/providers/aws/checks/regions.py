@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradewind.errors import SourceFailed, TradewindError
+from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.aws.checks.permissions import found, permission_checks, todo
 from tradewind.providers.aws.clients import Account

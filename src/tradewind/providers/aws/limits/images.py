@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits.zones import TypeFacts

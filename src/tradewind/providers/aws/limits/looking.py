@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.model.run import Way
 from tradewind.providers.asking import within
 from tradewind.providers.aws.clients import Account

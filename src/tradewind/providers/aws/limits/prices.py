@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.base.units import MICROS_PER_DOLLAR, Micros
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import zones
 from tradewind.providers.aws.troubles import explained
-from tradewind.units import MICROS_PER_DOLLAR, Micros
 
 _LINUX = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 _MOST_PAGES = 200

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import zones

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.troubles import explained

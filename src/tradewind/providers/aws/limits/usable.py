@@ -13,7 +13,8 @@ from statistics import median_low
 
 from msgspec import structs
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.units import format_money
 from tradewind.model.run import Way
 from tradewind.providers.asking import within
 from tradewind.providers.aws.clients import Account
@@ -22,7 +23,6 @@ from tradewind.providers.aws.limits import images, quotas, zones
 from tradewind.providers.aws.limits.looking import Sight, look
 from tradewind.providers.aws.limits.scores import scores
 from tradewind.providers.usable import Reason, Usable
-from tradewind.units import format_money
 
 _PATIENCE_S = 45.0
 _SCORES_S = 15.0

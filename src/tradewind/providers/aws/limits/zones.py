@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
+from tradewind.base.units import format_names
 from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Network
 from tradewind.providers.aws.troubles import explained
-from tradewind.units import format_names
 
 _MOST_NAMES = 100
 """Values of one filter; EC2 takes 200."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
 from tradewind.model.run import Request
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import LAUNCH, OWNER, Network, tags_of

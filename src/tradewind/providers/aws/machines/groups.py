@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import SourceFailed
+from tradewind.base import clock
+from tradewind.base.errors import SourceFailed
 from tradewind.model.run import Request
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import OWNER, tags_of

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tradewind.errors import TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.model.run import Machine
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits import prices, zones

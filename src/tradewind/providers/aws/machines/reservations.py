@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tradewind import clock
+from tradewind.base import clock
+from tradewind.base.units import format_duration
 from tradewind.model.run import Request
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.machines.order import Reservation
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused
-from tradewind.units import format_duration
 
 _PLATFORM = "Linux/UNIX"
 _BEFORE_END_S = 35 * 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tradewind.errors import InvalidValue, NoAccess
+from tradewind.base.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import OWNER, tag_list, tags_of
 from tradewind.providers.aws.setup.calls import DENIED, Calls
 from tradewind.providers.aws.setup.policies import TLS_ONLY

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tradewind import clock
-from tradewind.errors import NoAccess, TradewindError
+from tradewind.base import clock
+from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.providers.aws import troubles
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.troubles import code_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tradewind.errors import InvalidValue, NoAccess, NotFound
+from tradewind.base.errors import InvalidValue, NoAccess, NotFound
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, bucket_of, owned
 from tradewind.providers.aws.setup import bucket, roles, things

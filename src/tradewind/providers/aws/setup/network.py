@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from tradewind.errors import InvalidValue, NotFound
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.providers.aws.footprint import OWNER, Network, owned, tag_list, tags_of
 from tradewind.providers.aws.setup.calls import Calls
 from tradewind.providers.aws.setup.things import Group, Private, Region

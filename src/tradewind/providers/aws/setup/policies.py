@@ -70,7 +70,7 @@ def machines(store_url: str, region: str) -> Document:
                 *(f"{prefix}{folder}/*" for folder in NEVER_TOUCHED),
             ],
         ),
-        # Who has the store's seed can speak for every machine (tradewind/signing.py).
+        # Who has the store's seed can speak for every machine (tradewind/base/signing.py).
         deny("NeverRead", ["s3:GetObject", "s3:GetObjectVersion"], [f"{prefix}keys/*"]),
         *_secrets(store_url, region),
     ]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.providers.aws.setup import cloudformation, policies, setter, terraform, things
 
 KINDS = {

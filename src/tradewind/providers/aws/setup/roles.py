@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from tradewind.errors import InvalidValue, NoAccess
+from tradewind.base.errors import InvalidValue, NoAccess
 from tradewind.providers.aws.footprint import tag_list, tags_of
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.calls import Calls

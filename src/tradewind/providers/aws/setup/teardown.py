@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
+from tradewind.base.units import format_names
 from tradewind.providers.aws.footprint import KEY, OWNER, PREFIX, bucket_of, name, owned, tags_of
 from tradewind.providers.aws.setup import policies
 from tradewind.providers.aws.setup.calls import DENIED, Calls
 from tradewind.providers.changes import Line
-from tradewind.units import format_names
 
 _NONE = ("NoSuchEntity",)
 _BUSY = ("DependencyViolation", "DeleteConflict", "OperationAborted", "BucketNotEmpty")

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tradewind.errors import InvalidValue
+from tradewind.base.errors import InvalidValue
 from tradewind.providers.aws.footprint import OWNER, bucket_of, name
 from tradewind.providers.aws.setup import policies
 

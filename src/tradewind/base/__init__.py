@@ -1,0 +1,1 @@
+"""What every package stands on: errors, units, clocks, own files, text. It imports none of them."""

@@ -1,0 +1,1 @@
+"""Commands about work that is not yet running: plan, estimate, check."""

@@ -1,0 +1,1 @@
+"""Commands about runs: start, watch, look at, stop, pay."""

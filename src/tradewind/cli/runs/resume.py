@@ -1,0 +1,46 @@
+"""`tradewind resume`: let a run that has ended badly go on."""
+
+from __future__ import annotations
+
+import click
+
+from tradewind.cli.base import Command
+
+
+@click.command(
+    "resume",
+    cls=Command,
+    examples="""
+    # it ran out of money: resume from the checkpoint
+    tradewind resume finetune --budget '$50'
+    # it was stopped: resume, with another deadline
+    tradewind resume finetune --deadline 12h
+    """,
+)
+@click.argument("run")
+@click.option("--budget", metavar="MONEY", help="New budget, for the whole run from its beginning.")
+@click.option("--deadline", metavar="TIME", help="New deadline, from now: 12h, 3d.")
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
+@click.option("--detach", is_flag=True, help="Continue in the background.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
+def command(
+    run: str,
+    budget: str | None,
+    deadline: str | None,
+    store_url: str | None,
+    detach: bool,
+    as_json: bool,
+) -> None:
+    """Resume a run that failed, was stopped or ran out of money, from its last checkpoint."""
+    from tradewind import store as stores
+    from tradewind.api import orders
+    from tradewind.base.units import parse_duration, parse_money
+    from tradewind.cli.runs import follow
+    from tradewind.journal import runs_store
+
+    opened = stores.open(store_url)
+    run_id = runs_store.named(opened, run)
+    money = None if budget is None else parse_money(budget)
+    within_s = None if deadline is None else parse_duration(deadline)
+    orders.resume(opened, run_id, budget=money, within_s=within_s)
+    follow.carry_out(opened, run_id, detach=detach, as_json=as_json)

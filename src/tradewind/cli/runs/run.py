@@ -1,0 +1,235 @@
+"""`tradewind run`: carry out a plan."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tradewind.cli import render
+from tradewind.cli.base import Command
+from tradewind.providers import registry
+
+if TYPE_CHECKING:
+    from tradewind.api.rented import On
+    from tradewind.api.wishes import Wish
+    from tradewind.model.plan import Plan
+    from tradewind.model.run import Spec
+
+_SHOWN = 5
+_MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
+
+
+@click.command(
+    "run",
+    cls=Command,
+    examples="""
+    # plan it, ask, and carry it out on this computer
+    tradewind run work.yaml --local
+    # machines live for about a minute: does it survive?
+    tradewind run work.yaml --local --chaos 60s --yes
+    # rent machines, after tradewind setup aws
+    tradewind run work.yaml --on aws --store s3://my-bucket
+    """,
+)
+@click.argument("file", metavar="WORKLOAD|PLAN")
+@click.option(
+    "--local", is_flag=True, help="Run on this computer, at the prices of the plan's machines."
+)
+@click.option(
+    "--on",
+    "named",
+    multiple=True,
+    metavar="CLOUD",
+    help="Rent machines there; local is --local. Repeatable, or with commas. Default: every cloud"
+    " that is set up.",
+)
+@click.option(
+    "--region",
+    "regions",
+    multiple=True,
+    metavar="REGION",
+    help="Rent only in this region (with --on).",
+)
+@click.option(
+    "--nodes", type=click.IntRange(1, _MOST_LOCAL), help="Number of local machines (with --local)."
+)
+@click.option(
+    "--folder",
+    metavar="DIR",
+    help="Folder to send with the job. Default: that of the workload file.",
+)
+@click.option(
+    "--project", default="", metavar="NAME", help="Project to charge, for cost reports and budgets."
+)
+@click.option(
+    "--tag", "tags", multiple=True, metavar="NAME=VALUE", help="Tag for cost reports. Repeatable."
+)
+@click.option(
+    "--chaos", metavar="LIFE", help="Interrupt local spot machines about this often, e.g. 60s."
+)
+@click.option(
+    "--trace",
+    metavar="FILE[:SERIES,…]",
+    help="Replay measured spot availability (with --local).",
+)
+@click.option(
+    "--trace-speed", type=float, metavar="X", help="Speed-up factor for --trace. Default 1."
+)
+@click.option("--store", "store_url", metavar="URL", help="Store of the run.")
+@click.option("--detach", is_flag=True, help="Continue in the background.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
+def command(
+    file: str,
+    local: bool,
+    named: tuple[str, ...],
+    regions: tuple[str, ...],
+    nodes: int | None,
+    folder: str | None,
+    project: str,
+    tags: tuple[str, ...],
+    chaos: str | None,
+    trace: str | None,
+    trace_speed: float | None,
+    store_url: str | None,
+    detach: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Run a workload: rent machines, survive interruptions, finish, account for it.
+
+    The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
+    run to a process in the background, and says how to come back."""
+    on_clouds = registry.chosen(named)
+    if on_clouds == (registry.LOCAL,):
+        on_clouds, local = (), True
+    if local and on_clouds:
+        raise click.UsageError("--local and --on exclude each other")
+    if regions and local:
+        raise click.UsageError("--region goes with --on")
+    if not local and (nodes or chaos or trace):
+        raise click.UsageError("--nodes, --chaos and --trace go with --local")
+    if chaos and trace:
+        raise click.UsageError("--chaos and --trace exclude each other")
+    if trace_speed is not None and not trace:
+        raise click.UsageError("--trace-speed goes with --trace")
+    from tradewind import store as stores
+    from tradewind.api import clouds, rented, submit
+    from tradewind.cli.runs import follow
+
+    tagged = _tags(tags)
+    for name in on_clouds:
+        clouds.check_library(registry.rentable(name))
+    opened = stores.open(store_url)
+    on = None if local else rented.On(opened, on_clouds, regions)
+    with render.busy("planning"):
+        wanted = submit.wanted(file, on)
+    speed = 1.0 if trace_speed is None else trace_speed
+    spec = submit.spec_of(
+        wanted, local=local, on=on, nodes=nodes, project=project, tags=tagged, speed=speed
+    )
+    wish = _wish(spec, chaos, trace)
+    if not as_json:
+        _show(wanted.plan, spec)
+        if on is not None:
+            _may_cost(wanted.plan, spec)
+            _left_out(on)
+    where = Path(folder) if folder else Path(file).absolute().parent
+    _not_sent(where, spec, as_json)
+    if not yes:
+        _ask()
+    run_id = submit.submit(opened, spec, where, wish)
+    follow.carry_out(opened, run_id, detach=detach, as_json=as_json)
+
+
+def _wish(spec: Spec, chaos: str | None, trace: str | None) -> Wish | None:
+    from tradewind.api import wishes
+    from tradewind.base.units import parse_duration
+
+    if chaos is not None:
+        return wishes.chaos(parse_duration(chaos))
+    return None if trace is None else wishes.traced(trace, spec)
+
+
+def _tags(tags: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in tags:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise click.UsageError(f"--tag {text}: it is NAME=VALUE")
+        if name in found:
+            raise click.UsageError(f"--tag {name} is there twice")
+        found[name] = value
+    return found
+
+
+def _show(best: Plan, spec: Spec) -> None:
+    from tradewind.base.units import format_money
+    from tradewind.cli.plan import plantable
+
+    click.echo(plantable.in_words(best))
+    first, more = spec.ways[0], len(spec.ways) - 1
+    others = f", and {render.count(more, 'other option')}" if more else ""
+    click.echo(f"  machines  {first.words}{others}")
+    if first.nodes != best.nodes and spec.predicted_cost is not None:
+        money = format_money(spec.predicted_cost, digits=2)
+        click.echo(f"  cost      {money}, since the plan has {render.count(best.nodes, 'machine')}")
+    click.echo(f"  command   {spec.shown_command}")
+    for name, where in spec.job.get("secrets", {}).items():
+        click.echo(f"  secret    {name} from {where}")
+
+
+def _not_sent(folder: Path, spec: Spec, as_json: bool) -> None:
+    """Before anything is spent: a job that misses its data fails on machines that are paid."""
+    from tradewind.api import submit
+
+    found = submit.not_sent(folder, spec.job.get("include"), spec.job.get("outputs"))
+    if found is None:
+        return
+    names, advice = found
+    if as_json:
+        click.echo(f"not sent, because git ignores them: {names}; {advice}", err=True)
+        return
+    render.paragraph(f"  not sent  {names}: git ignores them", indent=" " * 12)
+    click.echo(f"            {advice}")
+
+
+def _may_cost(best: Plan, spec: Spec) -> None:
+    """On rented machines: at the prices of now, and at worst."""
+    from tradewind.base.units import format_duration, format_money
+    from tradewind.lifecycle.money import hard_stop_s
+
+    first = spec.ways[0]
+    price = f"{format_money(first.price_all, digits=2)} an hour now, with disks and addresses"
+    if spec.predicted_cost is not None and spec.predicted_cost != best.cost:
+        price += f": about {format_money(spec.predicted_cost, digits=2)} in all"
+    click.echo(f"  price     {price}")
+    if spec.budget is not None:
+        most = f"{format_money(spec.budget, digits=2)}, its budget"
+    else:
+        needed_s = first.start_s + spec.work / first.rate
+        stop_s = hard_stop_s(first, None, spec.max_duration_s, needed_s)
+        hung = format_money(first.price_all * stop_s // 3600, digits=2)
+        after = format_duration(stop_s, parts=2)
+        most = f"{hung} for machines that hang: they end after {after}; limits.budget limits all"
+    render.paragraph(f"  at most   {most}", indent=" " * 12)
+
+
+def _left_out(on: On) -> None:
+    for words in on.rejected[:_SHOWN]:
+        render.paragraph(f"  not       {words}", indent=" " * 12)
+    if len(on.rejected) > _SHOWN:
+        click.echo(f"            and {render.count(len(on.rejected) - _SHOWN, 'other option')}")
+    for words in on.warnings:
+        render.note(words)
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise click.UsageError("not a terminal, cannot ask: add --yes")
+    if not click.confirm("Start?"):
+        raise click.exceptions.Exit(0)

@@ -1,0 +1,1 @@
+"""`tradewind sim`: runs and spot traces, simulated."""

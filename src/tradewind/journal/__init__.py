@@ -1,0 +1,1 @@
+"""Numbered commits in a store, and the runs that a store holds."""

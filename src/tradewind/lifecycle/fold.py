@@ -1,0 +1,341 @@
+"""From commits to state. Every journal that controllers can have written folds, and every prefix of
+one; anything else is BadFile, never a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from tradewind.base.errors import BadFile
+from tradewind.lifecycle.state import Leg, Refusal, Rented, RunState, Sight
+from tradewind.lifecycle.states import LEG, RUN, impossible, moved
+from tradewind.model import event as events
+from tradewind.model.run import Machine
+
+LASTING = ("no_quota", "not_allowed", "not_found")
+"""Refusals for what will not change by itself."""
+_COUNTED_S = 300.0
+"""Providers count machines that have ended for some minutes more."""
+MOST_SIGHTS = 24
+"""So many are remembered of each way: older ones say little."""
+ENDED_EARLY = "ended_early"
+"""A spot machine was taken, or has ended by itself: only a row of them tells which."""
+NOT_NEEDED = "not_needed"
+"""It was to relieve a leg whose job has ended well after all."""
+TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY)
+"""Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
+
+
+def fold(commits: Iterable[events.Commit], state: RunState | None = None) -> RunState:
+    """The state after `commits`, which follow those that made `state`."""
+    new = state.copy() if state else RunState()
+    for commit in commits:
+        if commit.number != new.number + 1:
+            raise BadFile(f"commit {commit.number} does not follow {new.number}")
+        new.number = commit.number
+        new.at_s = commit.at.timestamp()
+        for event in commit.events:
+            _APPLY[type(event)](new, event)
+    return new
+
+
+def leg_over(state: RunState, event: events.LegOver) -> RunState:
+    """As it would be after this event, which nobody has recorded."""
+    new = state.copy()
+    _leg_over(new, event)
+    return new
+
+
+def _submitted(state: RunState, event: events.Submitted) -> None:
+    _phase(state, "", "waiting")
+    state.run_id, state.spec = event.run_id, event.spec
+    state.submitted_s = state.at_s
+
+
+def _abandoned(state: RunState, event: events.Abandoned) -> None:
+    _phase(state, "", "closed")
+    state.run_id, state.outcome = event.run_id, "abandoned"
+
+
+def _requested(state: RunState, event: events.LegRequested) -> None:
+    request = event.request
+    if request.leg != len(state.requests) + 1:
+        raise BadFile(f"the journal has leg {request.leg} after {len(state.requests)}")
+    leg = Leg(request, state.number, state.number, began_at=state.saved)
+    if request.relieves:
+        if not state.buys or _leg(state, request.relieves) is not state.leg:
+            raise BadFile(f"the journal relieves leg {request.relieves}, which is not drained")
+        state.relief = leg
+    else:
+        _phase(state, "waiting", "active")
+        state.leg = leg
+    state.requests[request.leg] = request
+
+
+def _found(state: RunState, event: events.MachinesFound) -> None:
+    for machine in event.machines:
+        if machine.leg not in state.requests:
+            raise BadFile(
+                f"the journal has machine {machine.machine_id} of no leg that it asked for"
+            )
+        ended = machine.ended_s is not None
+        state.machines[machine.machine_id] = _known(state, machine, ended)
+    for leg in state.legs:
+        if leg.state == "requested":
+            _gather(state, leg, event.machines)
+
+
+def _gather(state: RunState, leg: Leg, machines: Iterable[Machine]) -> None:
+    by_rank = {state.machines[name].machine.rank: name for name in leg.machines}
+    for machine in machines:
+        if machine.launch_id == leg.request.launch_id:
+            by_rank.setdefault(machine.rank, machine.machine_id)  # no second one of a rank
+    gathered = replace(leg, machines=tuple(by_rank[rank] for rank in sorted(by_rank)))
+    _put(state, gathered)
+    if len(by_rank) == leg.request.way.nodes:
+        _to(state, gathered, "booting")
+        _sees(state, leg, True)
+
+
+def _refused(state: RunState, event: events.LaunchRefused) -> None:
+    leg = _bought(state, event.leg)
+    kind = event.kind
+    if kind == "no_quota" and _leaving(state, leg):
+        kind = "throttled"  # room is made for it: ask again, a little later
+    _remember(state, leg, kind)
+    if kind == "no_capacity":
+        _sees(state, leg, False)
+    if leg.unknown:
+        state.doubts[leg.number] = state.number  # an earlier call may have bought it
+    _over(state, leg, kind)
+    if kind not in LASTING:
+        state.barren += 1  # what will not change by itself is not tried again, but something else
+
+
+def _leaving(state: RunState, leg: Leg) -> bool:
+    """Whether machines of the run's own are in the way: what is up, and what has ended and is still
+    counted for a while, fills a quota."""
+    here = leg.request.way
+    return any(
+        not rented.ended or state.at_s - rented.at_s < _COUNTED_S
+        for rented in state.machines.values()
+        for way in (state.requests[rented.machine.leg].way,)
+        if (way.provider, way.region) == (here.provider, here.region)
+    )
+
+
+def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
+    _put(state, replace(_bought(state, event.leg), unknown=True))
+
+
+def _up(state: RunState, event: events.LegUp) -> None:
+    leg = _leg(state, event.leg)
+    state.moved_cost += leg.request.way.start_cost
+    _to(state, leg, "running")
+
+
+def _progress(state: RunState, event: events.Progress) -> None:
+    leg = _leg(state, event.leg)
+    state.step = event.step
+    _further(state, event.saved)
+    if event.rate:
+        way = leg.request.way
+        state.ratio = state.ratios[way.kind] = event.rate / way.rate
+
+
+def _draining(state: RunState, event: events.LegDraining) -> None:
+    _to(state, _leg(state, event.leg), "draining", event.cause)
+
+
+def _leg_over(state: RunState, event: events.LegOver) -> None:
+    leg = _leg(state, event.leg)
+    _further(state, event.saved)
+    # By all that the leg has brought: most of it was recorded while it lasted.
+    if state.saved <= leg.began_at and event.cause in TROUBLES:
+        state.barren += 1
+        state.troubles += 1
+    if state.saved <= leg.began_at and event.cause == "interrupted":
+        state.fruitless += 1
+    if event.cause == "finished":
+        state.step = event.step
+    elif event.cause != NOT_NEEDED:  # then the leg before it has told
+        state.step = state.saved
+    state.failures += event.failures
+    state.tail = event.tail or state.tail
+    taken = event.cause in ("interrupted", ENDED_EARLY)
+    if taken:
+        _remember(state, leg, "taken")
+    if leg.state != "requested":
+        _sees(state, leg, False if taken else None)
+    if len(leg.machines) < leg.request.way.nodes:
+        state.doubts[leg.number] = state.number
+    _over(state, leg, event.cause)
+
+
+def _sees(state: RunState, leg: Leg, up: bool | None) -> None:
+    what = leg.request.way.what
+    seen = (*state.sights.get(what, ()), Sight(up, state.at_s))
+    state.sights[what] = seen[-MOST_SIGHTS:]
+
+
+def _remember(state: RunState, leg: Leg, kind: str) -> None:
+    what = leg.request.way.what
+    state.refusals[f"{kind} {what}"] = Refusal(what, kind, state.number)
+
+
+def _further(state: RunState, saved: float) -> None:
+    if saved > state.saved:
+        state.saved, state.failures = saved, 0
+        state.barren = state.troubles = state.fruitless = 0
+
+
+def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
+    _rented(state, event.machine.machine_id)
+    if event.machine.leg not in state.requests:
+        raise BadFile(f"the journal ends machine {event.machine.machine_id} of no leg it knows")
+    state.machines[event.machine.machine_id] = _known(state, event.machine, True)
+
+
+def _back(state: RunState, event: events.MachineBack) -> None:
+    machine = _rented(state, event.machine_id).machine
+    state.machines[event.machine_id] = _known(state, machine, False)
+
+
+def _used(state: RunState, event: events.MachineUsed) -> None:
+    _rented(state, event.machine_id)
+    state.used[event.machine_id] = event.usage
+
+
+def _stored(state: RunState, event: events.Stored) -> None:
+    if state.phase != "ended":
+        raise BadFile("the journal weighs what a run has left, and it has not ended")
+
+
+def _forecast(state: RunState, event: events.Forecast) -> None:
+    _going_on(state)
+    state.announced_late, state.announced_over = event.late, event.over_budget
+
+
+def _warned(state: RunState, event: events.Warned) -> None:
+    _going_on(state)
+    state.warned[event.about] = event.level
+
+
+def _cancel(state: RunState, event: events.CancelAsked) -> None:
+    _going_on(state)
+    state.cancelled = event.reason
+
+
+def _ended(state: RunState, event: events.Ended) -> None:
+    _phase(state, "waiting", "ended")
+    state.outcome = event.outcome
+
+
+def _closed(state: RunState, event: events.Closed) -> None:
+    _phase(state, "ended", "closed")
+
+
+def _resumed(state: RunState, event: events.Resumed) -> None:
+    if state.spec is None or state.outcome == "succeeded":
+        raise BadFile(f"the journal continues a run that has {state.outcome or 'no spec'}")
+    _phase(state, "closed", "waiting")
+    state.spec = replace(
+        state.spec,
+        budget=state.spec.budget if event.budget is None else event.budget,
+        deadline_s=state.spec.deadline_s if event.deadline_s is None else event.deadline_s,
+    )
+    state.life += 1
+    state.first_leg = len(state.requests) + 1
+    state.outcome = state.cancelled = ""
+    state.failures = state.barren = state.troubles = state.fruitless = 0
+    state.refusals = {}  # its user may have raised a quota
+    state.announced_late = state.announced_over = False
+    state.warned = {}
+    state.over_cause = ""
+
+
+def _phase(state: RunState, old: str, new: str) -> None:
+    """Every event leads from one phase to one other. That the table has a row is not enough: the
+    row may be another event's."""
+    if state.phase != old:
+        raise impossible("the run", state.phase, new)
+    state.phase = moved(RUN, old, new, "the run")
+
+
+def _going_on(state: RunState) -> None:
+    if state.phase not in ("waiting", "active"):
+        raise BadFile(f"the journal continues a run that is {state.phase or 'not submitted'}")
+
+
+def _leg(state: RunState, number: int) -> Leg:
+    if state.leg is None or state.leg.number != number:
+        raise BadFile(f"the journal speaks of leg {number}, which is not under way there")
+    return state.leg
+
+
+def _bought(state: RunState, number: int) -> Leg:
+    """One whose purchase something is said of: the next one too."""
+    relief = state.relief
+    return relief if relief and relief.number == number else _leg(state, number)
+
+
+def _known(state: RunState, machine: Machine, ended: bool) -> Rented:
+    return Rented(machine, ended, state.number, state.at_s)
+
+
+def _rented(state: RunState, machine_id: str) -> Rented:
+    if machine_id not in state.machines:
+        raise BadFile(f"the journal speaks of machine {machine_id}, which was never found there")
+    return state.machines[machine_id]
+
+
+def _to(state: RunState, leg: Leg, new: str, cause: str = "") -> None:
+    moved(LEG, leg.state, new, "the leg")
+    _put(state, replace(leg, state=new, at=state.number, cause=cause))
+
+
+def _put(state: RunState, leg: Leg) -> None:
+    if state.relief and state.relief.number == leg.number:
+        state.relief = leg
+    else:
+        state.leg = leg
+
+
+def _over(state: RunState, leg: Leg, cause: str) -> None:
+    moved(LEG, leg.state, "over", "the leg")
+    state.over_at = state.number
+    relief, state.relief = state.relief, None
+    if relief and relief.number == leg.number:
+        return  # refused: the leg that it was to relieve goes on to be drained
+    state.over_cause = cause
+    if relief:
+        state.leg = replace(relief, began_at=state.saved)
+    else:
+        _phase(state, "active", "waiting")
+        state.leg = None
+
+
+_APPLY: dict[type, Callable[[RunState, Any], None]] = {
+    events.Submitted: _submitted,
+    events.Abandoned: _abandoned,
+    events.LegRequested: _requested,
+    events.MachinesFound: _found,
+    events.LaunchRefused: _refused,
+    events.LaunchUnknown: _unknown,
+    events.LegUp: _up,
+    events.Progress: _progress,
+    events.LegDraining: _draining,
+    events.LegOver: _leg_over,
+    events.MachineEnded: _ended_machine,
+    events.MachineBack: _back,
+    events.MachineUsed: _used,
+    events.Stored: _stored,
+    events.Forecast: _forecast,
+    events.Warned: _warned,
+    events.CancelAsked: _cancel,
+    events.Ended: _ended,
+    events.Closed: _closed,
+    events.Resumed: _resumed,
+}

@@ -1,0 +1,205 @@
+"""When the work will be done, and for how much: by measured speed as soon as there is one.
+
+A policy is asked in the time of the run's world, which in a rehearsal goes faster than ours."""
+
+from __future__ import annotations
+
+from tradewind.base.units import format_hours, format_money
+from tradewind.lifecycle import capacity as capacities
+from tradewind.lifecycle.capacity import Capacity
+from tradewind.lifecycle.money import spent, worked
+from tradewind.lifecycle.seen import Seen
+from tradewind.lifecycle.state import Leg, RunState
+from tradewind.model.event import Forecast
+from tradewind.model.run import Heartbeat, Spec, Way
+from tradewind.model.timing import LOST_S
+from tradewind.policy.base import MEASURED, UNMEASURED, Known, Option
+
+TICK_S = 120.0
+"""A controller looks at least this often, as a rule."""
+_QUICK_S = 1.0
+"""And on this computer."""
+_SILENT = 0.02
+_EASE = 0.02
+"""A run that was announced as late is on time again only when there is this share to spare."""
+
+
+def known(
+    state: RunState, spec: Spec, seen: Seen, ways: tuple[Way, ...], now: float, budget: int | None
+) -> Known:
+    """The question for the policy; the way that is held stands first. `ways` may be left out where
+    only that one is asked about."""
+    speed = spec.speed
+    held = state.leg
+    holding = held.request.way if held else None
+    beat = _first_beat(state, seen)
+    step = done(state, spec, seen, beat)
+    options = []
+    if holding:
+        going = beat is not None and beat.doing == "working"
+        start_s = 0.0 if going else holding.start_s
+        ratio = _ratio(state, holding, beat if spec.steps else None)
+        capacity = capacities.of(state, holding, now, None, speed, held=True)
+        options.append(_option(holding, ratio, start_s, 0, None, capacity, speed))
+    for way in ways:
+        if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
+            ago = [
+                seen.known_s(refusal.at)
+                for refusal in state.refusals.values()
+                if refusal.what == way.what and refusal.kind != "throttled"
+            ]
+            refused_s = min(ago) * speed if ago else None
+            ratio = _ratio(state, way, None)
+            capacity = capacities.of(state, way, now, refused_s, speed, held=False)
+            options.append(
+                _option(way, ratio, way.start_s, way.start_cost, refused_s, capacity, speed)
+            )
+    deadline_s = spec.deadline_s
+    all_s = 0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0) * speed
+    return Known(
+        max(spec.work - step, 0.0),
+        tuple(options),
+        None if deadline_s is None else (deadline_s - now) * speed,
+        budget,
+        0 if holding else None,
+        held_s=capacities.held_s(state, holding, now) * speed,
+        tick_s=TICK_S if speed == 1 else max(TICK_S, _QUICK_S * speed),
+        all_work=spec.work,
+        all_s=all_s,
+        doubt=MEASURED if state.ratios else UNMEASURED,
+        # As a rule a loss is listed at once: for silence a share of the time must do.
+        notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
+    )
+
+
+def done(state: RunState, spec: Spec, seen: Seen, beat: Heartbeat | None) -> float:
+    """How far it is: by what the job and its checkpoints say; where the work is not counted in
+    steps, by how long machines were at it."""
+    if spec.steps:
+        return max(state.saved, beat.step) if beat else state.saved
+    return min(worked(state, seen), spec.work)
+
+
+def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Forecast | None:
+    """An announcement, if what is to be expected of the present leg has changed."""
+    if spec.deadline_s is None and spec.budget is None:
+        return None
+    beat = _first_beat(state, seen)
+    step = done(state, spec, seen, beat)
+    way = leg.request.way
+    measured = beat if spec.steps else None
+    left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, measured))
+    if beat is None or beat.doing != "working":
+        left_s += way.start_s
+    return _changed(state, spec, seen, left_s, way.price_all, 0, now)
+
+
+def of_next(
+    state: RunState, spec: Spec, seen: Seen, question: Known, option: Option | None, now: float
+) -> Forecast | None:
+    """The same for what would be held next."""
+    if spec.deadline_s is None and spec.budget is None:
+        return None
+    if option is None:
+        # Nothing can be had: the soonest would be everything's best, from now on.
+        option = min(question.options, key=lambda o: o.start_s + question.work / o.rate)
+    left_s = (option.start_s + question.work / option.rate) / spec.speed
+    price = round(option.price * spec.speed)
+    return _changed(state, spec, seen, left_s, price, option.start_cost, now)
+
+
+def _changed(
+    state: RunState, spec: Spec, seen: Seen, left_s: float, price: int, start_cost: int, now: float
+) -> Forecast | None:
+    finish_s = now + left_s
+    late = False
+    if spec.deadline_s is not None:
+        ease = 1 + _EASE if state.announced_late else 1
+        late = now + ease * left_s > spec.deadline_s
+    cost = 0
+    if spec.budget is not None or late != state.announced_late:
+        cost = spent(state, seen) + start_cost + int(price * left_s / 3600)
+    if spec.budget is None:
+        over = state.announced_over
+    else:
+        over = cost > spec.budget * (1 - _EASE if state.announced_over else 1)
+    if (late, over) == (state.announced_late, state.announced_over):
+        return None
+    return Forecast(
+        late=late,
+        over_budget=over,
+        finish_s=finish_s,
+        cost=cost,
+        reason=_words(spec, late, over, left_s, cost, now),
+    )
+
+
+def too_late(state: RunState, spec: Spec, seen: Seen, now: float) -> Forecast | None:
+    """For a run that ends, if that is past its deadline and nobody has said so."""
+    if spec.deadline_s is None or now <= spec.deadline_s or state.announced_late:
+        return None
+    return Forecast(
+        late=True,
+        over_budget=state.announced_over,
+        finish_s=now,
+        cost=spent(state, seen),
+        reason=(
+            f"the deadline was {format_hours((now - spec.deadline_s) * spec.speed / 3600)} ago"
+        ),
+    )
+
+
+def _words(spec: Spec, late: bool, over: bool, left_s: float, cost: int, now: float) -> str:
+    text = f"{format_hours(left_s * spec.speed / 3600)} of work and starting are left"
+    if spec.deadline_s is not None:
+        until = (spec.deadline_s - now) * spec.speed
+        text += (
+            f", and {format_hours(until / 3600)} until the deadline"
+            if until > 0
+            else f", and the deadline was {format_hours(-until / 3600)} ago"
+        )
+        text += ": it will be late" if late else ": it will be in time"
+    if spec.budget is not None:
+        text += f"; {format_money(cost, digits=2)} in all, of {format_money(spec.budget, digits=2)}"
+        text += ": more than may be spent" if over else ""
+    return text
+
+
+def _first_beat(state: RunState, seen: Seen) -> Heartbeat | None:
+    if state.leg and state.leg.machines:
+        found = seen.beats.get(state.leg.machines[0])
+        return found[0] if found else None
+    return None
+
+
+def _ratio(state: RunState, way: Way, beat: Heartbeat | None) -> float:
+    """By what was measured there; else by what was measured last, wherever that was: an estimate
+    that is wrong on one machine is likely wrong on others."""
+    if beat and beat.rate:
+        return beat.rate / way.rate
+    return state.ratios.get(way.kind, state.ratio)
+
+
+def _option(
+    way: Way,
+    ratio: float,
+    start_s: float,
+    start_cost: int,
+    refused_s: float | None,
+    capacity: Capacity,
+    speed: float,
+) -> Option:
+    return Option(
+        way.place,
+        way.market,
+        round(way.price_all / speed),
+        way.rate * ratio / speed,
+        start_s * speed,
+        start_cost,
+        refused_s,
+        way,
+        again_s=way.start_s * speed,
+        up=capacity.up,
+        up_s=capacity.since_s,
+        history=capacity.history,
+    )

@@ -1,0 +1,133 @@
+"""What a run has spent, and the most that it can come to. Micro-dollars; provider's clocks only.
+
+A budget is kept without anybody watching: each machine is told at its launch how long it may be up,
+so that all of them together cannot spend more. A machine that never comes up cannot obey, so a
+reserve is left for the time until a controller ends it; and one that was reported as ended may live
+on until it notices that it was replaced.
+"""
+
+from __future__ import annotations
+
+from tradewind.lifecycle.seen import Seen
+from tradewind.lifecycle.state import Rented, RunState
+from tradewind.lifecycle.usage import hourly, paid
+from tradewind.model.bill import bill, charged
+from tradewind.model.run import Spec, Way
+from tradewind.model.timing import (
+    BEAT_S,
+    DRAIN_S,
+    GRACE_S,
+    SHUTDOWN_S,
+    UNATTENDED_S,
+    UNREACHABLE_S,
+)
+
+_LIVING_ON_S = UNREACHABLE_S + 2 * BEAT_S + SHUTDOWN_S
+_SLOWEST = 0.99
+"""A machine counts by its own clock, which may run slow by this much."""
+WEEK_S = 7 * 86_400
+
+
+def spent(state: RunState, seen: Seen, *, ended_only: bool = False) -> int:
+    """Until the provider's now; or only what will not change any more."""
+    return state.moved_cost + sum(
+        _so_far(state, seen, rented)
+        for rented in state.machines.values()
+        if rented.ended or not ended_only
+    )
+
+
+def countable(state: RunState, seen: Seen) -> bool:
+    """Whether every provider of a living machine has told its time: without it, unknown is what
+    the machine has cost by now."""
+    return all(
+        rented.ended or state.requests[rented.machine.leg].way.provider in seen.clocks
+        for rented in state.machines.values()
+    )
+
+
+def cap(spec: Spec, seen: Seen) -> int | None:
+    """The most that the run may come to, by its own budget and by its project's month; None where
+    neither limits it."""
+    limits = [spec.budget, seen.month.cap if seen.month else None]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def used_s(state: RunState, seen: Seen, *, at_most: bool = False) -> int:
+    """For how long machines were up, one leg after another, since the run was submitted or resumed.
+    One that is to end, and may have long ended, counts when its provider has said when that was;
+    or, `at_most`, as if it were up."""
+    return sum(
+        _up_s(state, seen, rented)
+        for name, rented in state.machines.items()
+        if rented.machine.rank == 0
+        and rented.machine.leg >= state.first_leg
+        and (rented.ended or at_most or name in state.claimed)
+    )
+
+
+def worked(state: RunState, seen: Seen) -> float:
+    """Units of work that machines have had the time for, as it was estimated."""
+    total = 0.0
+    for rented in state.machines.values():
+        if rented.machine.rank == 0:
+            way = state.requests[rented.machine.leg].way
+            total += max(_up_s(state, seen, rented) - way.start_s, 0.0) * way.rate
+    return total
+
+
+def exposed(state: RunState, seen: Seen) -> int:
+    """The most that what was bought so far can come to, all of its legs being over."""
+    total = state.moved_cost
+    for rented in state.machines.values():
+        way = state.requests[rented.machine.leg].way
+        total += _so_far(state, seen, rented)
+        if not rented.ended:
+            total += way.price * (UNATTENDED_S + GRACE_S) // 3600
+        elif seen.known_s(rented.at) < _LIVING_ON_S:
+            total += way.price * _LIVING_ON_S // 3600
+    for leg, at in state.doubts.items():
+        way = state.requests[leg].way
+        if seen.known_s(at) < way.facts.listing_lag_s + UNATTENDED_S:
+            total += reserve(way)
+    return total
+
+
+def reserve(way: Way) -> int:
+    """For machines that never come up: until a controller sees that."""
+    seconds = way.facts.boot_timeout_s + UNATTENDED_S + way.facts.billing_lead_s
+    return way.start_cost + way.nodes * bill(way.price, seconds, way.facts)
+
+
+def after_draining(state: RunState, seen: Seen, way: Way) -> int:
+    """What will have been spent, at most, when a leg on `way` has been drained and is sure to have
+    ended: the least that a move costs before anything is bought for it."""
+    seconds = DRAIN_S + UNATTENDED_S + GRACE_S
+    return spent(state, seen) + way.nodes * bill(way.price, seconds, way.facts)
+
+
+def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: float) -> int:
+    """How long machines may be up: twice what is expected, and never for more than is left, of
+    money and of time. That of time is when they begin to save."""
+    most = min(2 * needed_s + 3600, WEEK_S)
+    if left_s is not None:
+        most = min(most, left_s + DRAIN_S + SHUTDOWN_S + BEAT_S)
+    if left is not None and way.price:
+        paid_s = left * 3600 // (way.price_all + way.nodes * hourly(way))
+        most = min(most, _SLOWEST * paid_s - 2 * way.facts.billing_lead_s)
+    return max(int(most), 1)
+
+
+def _so_far(state: RunState, seen: Seen, rented: Rented) -> int:
+    way = state.requests[rented.machine.leg].way
+    name = rented.machine.machine_id
+    return charged(way, rented.machine, _up_s(state, seen, rented)) + paid(state, seen, name)
+
+
+def _up_s(state: RunState, seen: Seen, rented: Rented) -> int:
+    machine = rented.machine
+    end = machine.ended_s
+    if not rented.ended or end is None:
+        provider = state.requests[machine.leg].way.provider
+        end = max(seen.clocks.get(provider, machine.launched_s), machine.launched_s)
+    return end - machine.launched_s

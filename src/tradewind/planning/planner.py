@@ -1,0 +1,383 @@
+"""From a workload to plans: search, choose, explain. What `tradewind.plan` and the command call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from tradewind.base import clock
+from tradewind.base.errors import InvalidValue
+from tradewind.base.units import Micros, format_hours, format_money
+from tradewind.catalog import capacity, hazards, ratecard
+from tradewind.estimate import hardware, models
+from tradewind.estimate.constants import Constants, fitted
+from tradewind.estimate.layouts import Layout
+from tradewind.model import Workload
+from tradewind.model.plan import Later, Plan, Plans, Relaxation
+from tradewind.planning import choose, why
+from tradewind.planning.goods import MODES, Goods, commitment_of, goods, market_of
+from tradewind.planning.rates import Rates, home
+from tradewind.planning.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
+
+if TYPE_CHECKING:
+    from tradewind.catalog import Catalog
+    from tradewind.catalog.clusters import Link
+    from tradewind.estimate.columns import Model
+
+SHOWN = 8
+_WORTH_A_WORD = 0.01
+_LAYOUT = tuple(field.name for field in fields(Layout))
+
+
+class Planner:
+    """One workload over one catalog at one moment."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        catalog: Catalog,
+        *,
+        now: datetime,
+        constants: Constants | None = None,
+    ) -> None:
+        self.workload, self.catalog, self.now = workload, catalog, now
+        self.constants = constants or fitted()
+        self.rates = Rates(ratecard.card())
+        self.model = _model(workload)
+        deadline = workload.limits.deadline_at(now)
+        self.deadline_s = (deadline - now).total_seconds() if deadline else inf
+        if self.deadline_s <= 0:
+            raise InvalidValue(f"the deadline, {deadline}, is past", hint="give a later one")
+
+    def plans(self, *, explain: bool = True, closer: bool = False, top: int = SHOWN) -> Plans:
+        """`explain`: with losers and what other deadlines would cost; `closer`: with `others`."""
+        workload = self.workload
+        found = self.search()
+        deadline_h = self.deadline_s / 3600
+        right = choose.kept(found.found, workload.limits, deadline_h)
+        order = choose.ranked(found.found, right.all)
+        best = int(order[0]) if len(order) else None
+        few = choose.of_other_kinds(found.found, found.goods, order, top)
+        front = choose.front(found.found)
+        others = choose.for_a_closer_look(found.found, found.goods) if closer else []
+        dates = _dates(self.catalog, found, [*few, *front, *others])
+        chosen = None if best is None else self.value(found, best)
+        return Plans(
+            workload=workload,
+            made_at=self.now,
+            deadline_hours=None if self.deadline_s == inf else deadline_h,
+            best=chosen,
+            plans=tuple(self.value(found, i) for i in few),
+            front=tuple(self.value(found, i) for i in front),
+            others=tuple(self.value(found, i) for i in others),
+            losers=tuple(
+                why.losers(found, self.catalog, workload.limits, right, best, deadline_h)
+                if explain
+                else ()
+            ),
+            later=tuple(self._later(found, best)) if explain else (),
+            relaxations=() if best is not None else tuple(self._relaxations(found, right)),
+            candidates=len(found.found),
+            layouts=found.speeds.considered,
+            offers=len(found.goods.rows),
+            notes=(*self._notes(found), *self._assumed(chosen)),
+            prices_from=dates[0] if dates else "",
+            prices_until=dates[-1] if dates else "",
+        )
+
+    def ways(self, provider: str, instance_type: str) -> list[Plan]:
+        """What a type could do: the cheapest of each number of machines and market."""
+        import numpy as np
+
+        found = self.search()
+        kind = found.goods.names.index((provider, instance_type))
+        mine = found.goods.types[found.found.good] == kind
+        chosen: dict[tuple[int, int], int] = {}
+        for i in choose.ranked(found.found, np.asarray(mine)).tolist():
+            chosen.setdefault((int(found.found.nodes[i]), int(found.found.mode[i])), i)
+        return [self.value(found, i) for i in chosen.values()]
+
+    def links(self, types: Iterable[tuple[str, ...]]) -> dict[tuple[str, str], Link]:
+        """The network between machines of each type, which is given as (provider, type, …)."""
+        shelf = goods(self.catalog, self.workload.limits, self.now)
+        found = {}
+        for provider, name, *_ in types:
+            number = shelf.names.index((provider, name))
+            at = int((shelf.types == number).argmax())
+            found[provider, name] = shelf.links[shelf.link_of[at]]
+        return found
+
+    def search(self) -> Search:
+        return self._search(self.workload)
+
+    def _search(self, workload: Workload) -> Search:
+        shelf = goods(self.catalog, workload.limits, self.now)
+        return search(
+            workload,
+            self.model,
+            shelf,
+            self.catalog.accelerators,
+            self.rates,
+            self.constants,
+            self.deadline_s,
+            self.now,
+        )
+
+    # -- what one limit would have to be ------------------------------------------------------
+
+    def _relaxations(self, found: Search, right: choose.Kept) -> list[Relaxation]:
+        import numpy as np
+
+        candidates, limits = found.found, self.workload.limits
+        given: list[Relaxation] = []
+        if np.isfinite(self.deadline_s) and right.budget.any():
+            soonest = self._soonest(found)
+            if soonest is not None:
+                words = f"with {format_hours(soonest.deadline_hours)} instead of "
+                words += format_hours(self.deadline_s / 3600)
+                if soonest.deadline_hours * 3600 < 1.05 * self.deadline_s:
+                    words = "with a little more time"
+                assert soonest.plan is not None
+                given.append(Relaxation(limit="deadline", why=words, plan=soonest.plan))
+        if limits.budget is not None and right.deadline.any():
+            cheapest = int(choose.ranked(candidates, right.deadline)[0])
+            times = candidates.cost[cheapest] / limits.budget
+            given.append(
+                Relaxation(
+                    limit="budget",
+                    why=f"with {times:.1f}× the budget",
+                    plan=self.value(found, cheapest),
+                )
+            )
+        if not given and limits.budget is not None and np.isfinite(self.deadline_s):
+            both = self._both(found)
+            if both is not None:
+                given.append(both)
+        for name, words, change in _LIFTED:
+            if getattr(limits, name) is None:
+                continue
+            lifted = self._lifted(change)
+            if lifted is not None:
+                given.append(Relaxation(limit=name, why=words, plan=lifted))
+        most = limits.max_nodes or USUAL_NODES
+        if most < MOST_NODES:
+            lifted = self._lifted({"max_nodes": min(4 * most, MOST_NODES)})
+            if lifted is not None:
+                why_more = f"with {lifted.nodes} machines instead of at most {most}"
+                given.append(Relaxation(limit="max_nodes", why=why_more, plan=lifted))
+        return given
+
+    def _soonest(self, found: Search) -> Later | None:
+        """The earliest deadline that can be kept, to within a fiftieth."""
+        if not len(found.found):
+            return None
+        low = self.deadline_s
+        high = max(2 * low, 5 * 3600 * float(found.found.hours_high.max()))
+        best = self._by(found, high)
+        if best.plan is None:
+            return None
+        while high > 1.02 * low:
+            middle = (low * high) ** 0.5
+            tried = self._by(found, middle)
+            if tried.plan is None:
+                low = middle
+            else:
+                best, high = tried, middle
+        return best
+
+    def _both(self, found: Search) -> Relaxation | None:
+        """Where neither more time nor more money alone would do: the least of both together."""
+        import numpy as np
+
+        c, budget = found.found, self.workload.limits.budget
+        if not len(c) or not budget:
+            return None
+        over = np.maximum(c.hours_high * 3600 / self.deadline_s, c.cost / budget)
+        at = int(np.argmin(over))
+        time, money = (
+            format_hours(float(c.hours_high[at])),
+            format_money(_micros(c.cost[at]), digits=2),
+        )
+        words = f"with {time} and {money} together"
+        return Relaxation(limit="deadline and budget", why=words, plan=self.value(found, at))
+
+    def _by(self, found: Search, deadline_s: float) -> Later:
+        """The cheapest plan for another deadline."""
+        weighed = at_deadline(found, self.workload, self.rates, deadline_s, self.now)
+        right = choose.kept(weighed.found, self.workload.limits, deadline_s / 3600)
+        order = choose.ranked(weighed.found, right.all)
+        plan = self.value(weighed, int(order[0])) if len(order) else None
+        return Later(deadline_hours=deadline_s / 3600, plan=plan)
+
+    def _later(self, found: Search, best: int | None) -> list[Later]:
+        """A day is what people bargain for; where a day is nothing or everything, a share. More
+        time makes nothing dearer, so that what costs more than the best in any case is left out."""
+        if self.deadline_s == inf:
+            return []
+        day = 86_400.0
+        step = min(max(day, self.deadline_s / 4), self.deadline_s / 2)
+        few = found if best is None else narrowed(found, float(found.found.weighed[best]))
+        return [
+            self._by(found if number < 0 else few, self.deadline_s + number * step)
+            for number in (-1, 1, 3)
+        ]
+
+    def _lifted(self, change: dict[str, Any]) -> Plan | None:
+        """The best plan with one limit changed."""
+        limits = replace(self.workload.limits, **change)
+        found = self._search(replace(self.workload, limits=limits))
+        right = choose.kept(found.found, limits, self.deadline_s / 3600)
+        order = choose.ranked(found.found, right.all)
+        return self.value(found, int(order[0])) if len(order) else None
+
+    # -- values ------------------------------------------------------------------------------
+
+    def value(self, found: Search, i: int) -> Plan:
+        c, shelf, fast = found.found, found.goods, found.speeds
+        good, group = int(c.good[i]), int(c.group[i])
+        row = int(shelf.rows[good])
+        table = self.catalog.table
+        kind = shelf.kinds[shelf.kind[good]]
+        way, mode = fast.ways[group], MODES[c.mode[i]]
+        prices = {name: shelf.prices[name][good] for name in MODES}
+        held = [mode] + (["on_demand"] if c.fall_back[i] else [])
+        columns = table.prices[mode]
+        chip = self.catalog.accelerators[kind.accelerator]
+        return Plan(
+            provider=table.columns["provider"][row],
+            region=table.columns["region"][row],
+            zone=table.columns["zone"][row],
+            instance_type=table.columns["instance_type"][row],
+            accelerator=kind.accelerator,
+            accelerator_count=int(kind.each),
+            nodes=int(c.nodes[i]),
+            own=bool(shelf.own[good]),
+            markets=tuple(market_of(name) for name in held),
+            layout={name: getattr(way, name) for name in _LAYOUT} if way else {},
+            layout_words=way.words if way else "",
+            precision=fast.precision[group],
+            stack=fast.stack[group],
+            samples_per_s=float(fast.samples_per_s[group]),
+            memory_gb=float(fast.peak_gb[group]),
+            capacity_gb=hardware.capacity_gb(chip),
+            hours=float(c.hours[i]),
+            hours_low=float(c.hours_low[i]),
+            hours_high=float(c.hours_high[i]),
+            cost=_micros(c.cost[i]),
+            cost_low=_micros(c.cost_low[i]),
+            cost_high=_micros(c.cost_high[i]),
+            chance=min(float(c.chance[i]), 0.999),
+            work_hours=float(c.work_h[i]),
+            startup_hours=float(c.startup_h[i]),
+            on_demand_hours=float(c.on_demand_h[i]),
+            spot_hours=float(c.spot_h[i]),
+            interruptions=float(c.interruptions[i]),
+            checkpoint_every_s=round(float(c.every_s[i])),
+            checkpoint_bytes=round(fast.state_bytes),
+            costs={name: _micros(part[i]) for name, part in c.parts.items() if part[i] > 0},
+            price_hour={market_of(name): _micros(prices[name]) for name in held},
+            price_as_of=columns.as_of[row],
+            price_source=columns.source[row],
+            band=fast.band[group],
+            had=float(c.had[i]),
+            had_by=_had_by(shelf, good, held),
+            network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
+            commit=commitment_of(mode),
+            spot_by=_spot_by(shelf, good) if mode == "spot" else "",
+        )
+
+    def _notes(self, found: Search) -> list[str]:
+        notes = [
+            "spot is what the policy that will decide expects of it, from measured series of AWS's "
+            "capacity by size of machine, a prior for all others",
+        ]
+        train = self.workload.train
+        if train is not None and train.stack is None:
+            notes.append("the software is taken to be compiled FSDP on GPUs and MaxText on TPUs")
+        if self.workload.data is None:
+            notes.append("no data is told of, so none is moved or waited for")
+        if found.outlasted:
+            notes.append("a reservation that may end before the work does is not counted on")
+        return notes
+
+    def _assumed(self, best: Plan | None) -> list[str]:
+        """Prices that nobody has told us, where they are more than a hundredth of the cost."""
+        if best is None:
+            return []
+        told = self.rates.assumed(home(self.workload.data), (best.provider, best.region))
+        return [
+            words
+            for part, several in told.items()
+            if best.costs.get(part, 0) > _WORTH_A_WORD * best.cost
+            for words in several
+        ]
+
+
+_LIFTED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("markets", "with any market", {"markets": None}),
+    ("regions", "with any region", {"regions": None}),
+    ("providers", "with any provider", {"providers": None}),
+    ("accelerators", "with any accelerator", {"accelerators": None}),
+    ("exclude", "with nothing excluded", {"exclude": None}),
+    ("max_accelerators", "with more accelerators", {"max_accelerators": None}),
+)
+
+
+def _had_by(shelf: Goods, good: int, held: Sequence[str]) -> str:
+    """What the chance to have it is taken from."""
+    if shelf.own[good] or held == ["held"]:
+        return "yours"
+    if shelf.assumed[good] == shelf.assumed[good]:
+        return "assumed by you"
+    seen = [one for mode in held for one in shelf.answers.get(mode, {}).get(good, ())]
+    return capacity.words(seen) if seen else "prior"
+
+
+def _spot_by(shelf: Goods, good: int) -> str:
+    provider, _ = shelf.names[shelf.types[good]]
+    seen = shelf.answers.get("spot", {}).get(good, ())
+    return hazards.hazard(provider, shelf.kinds[shelf.kind[good]].each, seen).words
+
+
+def _model(workload: Workload) -> Model | None:
+    if workload.train is None:
+        return None
+    model = workload.train.model
+    return models.load(model) if isinstance(model, str) else model
+
+
+def _micros(value: float) -> Micros:
+    return Micros(round(float(value)))
+
+
+def _dates(catalog: Catalog, found: Search, chosen: Sequence[int]) -> list[str]:
+    """Of the prices that were looked at, in order."""
+    dates = set()
+    for i in chosen:
+        row = int(found.goods.rows[found.found.good[i]])
+        date = catalog.table.prices[MODES[found.found.mode[i]]].as_of[row]
+        if date:
+            dates.add(date)
+    return sorted(dates)
+
+
+def plan(
+    workload: Workload,
+    *,
+    catalog: Catalog | None = None,
+    now: datetime | None = None,
+    explain: bool = True,
+    closer: bool = False,
+    top: int = SHOWN,
+) -> Plans:
+    """The cheapest ways to finish in time, what was given up for them, and why the rest lost.
+
+    `explain`: with losers, and what other deadlines would cost. `closer`: with `others`.
+    """
+    from tradewind import catalog as catalogs
+
+    planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
+    return planner.plans(explain=explain, closer=closer, top=top)

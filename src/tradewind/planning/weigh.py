@@ -1,0 +1,297 @@
+"""What every way takes and costs: hours, money by what it is for, chances. Pure, and in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradewind.catalog import capacity, hazards
+from tradewind.model import Workload
+from tradewind.model.plan import weighed_cost
+from tradewind.planning import finish
+from tradewind.planning.finish import Course, Situation
+from tradewind.planning.goods import HELD, MODES, SPOT, Goods
+from tradewind.planning.rates import Rates, home
+from tradewind.planning.speeds import Group, Speeds
+from tradewind.policy.spot import GANG
+
+if TYPE_CHECKING:
+    from tradewind.planning.goods import Column, Flags, Numbers
+
+_MONTH_H = 730
+
+
+@dataclass(slots=True)
+class Candidates:
+    """One entry a way: a row of the goods, so many machines, on a market."""
+
+    good: Numbers  # into the goods
+    group: Numbers  # into the speeds
+    nodes: Column
+    mode: Numbers  # into MODES
+    fall_back: Flags  # on-demand machines are held too, to keep the deadline
+    hours: Column
+    hours_low: Column
+    hours_high: Column
+    cost: Column  # micro-dollars
+    cost_low: Column
+    cost_high: Column
+    chance: Column
+    had: Column  # how likely the machines are there when they are asked for
+    weighed: Column  # the cost with what refusals are worth, by which it is chosen
+    work_h: Column
+    startup_h: Column
+    on_demand_h: Column
+    spot_h: Column
+    interruptions: Column
+    every_s: Column
+    parts: dict[str, Column]  # of `cost`
+
+    def __len__(self) -> int:
+        return len(self.good)
+
+
+class Picked(NamedTuple):
+    """The ways to weigh: one entry each."""
+
+    good: Numbers
+    group: Numbers
+    nodes: Numbers
+    mode: Numbers
+
+
+def weigh(
+    workload: Workload,
+    goods: Goods,
+    groups: list[Group],
+    fast: Speeds,
+    rates: Rates,
+    deadline_s: float,
+    picked: Picked,
+    now: datetime,
+) -> Candidates:
+    import numpy as np
+
+    good, group, nodes, mode = picked
+    machines = nodes.astype(float)
+    moving = _moving(workload, goods, rates)
+    whole = _situation(workload, goods, groups, fast, deadline_s, picked, moving)
+    fall_back = _may_fall_back(workload, goods, deadline_s, picked)
+    course = _course(whole, mode, fall_back)
+    parts = _parts(workload, goods, fast.state_bytes, picked, moving, course)
+    machine = parts["on_demand"] + parts["spot"] + parts["reserved"]
+    rest = parts["egress"] + parts["storage"]
+    more, less = np.exp(whole.width), np.exp(-whole.width)
+    high = course.hours * more
+    late = np.maximum(course.hours, deadline_s / 3600)
+    had = _had(goods, picked, fall_back, now)
+    return Candidates(
+        good=good,
+        group=group,
+        nodes=machines,
+        mode=mode,
+        fall_back=fall_back & (course.on_demand > 0),
+        hours=course.hours,
+        hours_low=course.hours * less,
+        hours_high=np.where(fall_back, np.minimum(high, late), high),
+        cost=machine + rest,
+        cost_low=machine * less + rest,
+        cost_high=machine * more + rest,
+        chance=course.chance,
+        had=had,
+        weighed=weighed_cost(machine + rest, had),
+        work_h=whole.work_s / 3600,
+        startup_h=whole.startup_s / 3600,
+        on_demand_h=course.on_demand,
+        spot_h=course.spot,
+        interruptions=course.interruptions,
+        every_s=course.every_s,
+        parts=parts,
+    )
+
+
+def _had(goods: Goods, picked: Picked, fall_back: Flags, now: datetime) -> Column:
+    """Where on-demand machines are held too, it is enough that those are there: spot machines of
+    the same type and place are what on-demand leaves."""
+    import numpy as np
+
+    good, _, nodes, mode = picked
+    size = capacity.priors().size(goods.each[good], nodes.astype(float))
+    found = np.ones(len(good))
+    for number in set(mode.tolist()):
+        at = np.flatnonzero(mode == number)
+        found[at] = _of_mode(goods, MODES[number], good[at], size[at], now)
+    both = np.flatnonzero(fall_back)
+    safe = _of_mode(goods, "on_demand", good[both], size[both], now)
+    found[both] = np.maximum(found[both], safe)
+    found[goods.own[good]] = 1.0
+    assumed = goods.assumed[good]
+    return np.where(np.isnan(assumed) | (mode == HELD), found, assumed)
+
+
+def _of_mode(goods: Goods, mode: str, good: Numbers, size: Column, now: datetime) -> Column:
+    import numpy as np
+
+    doubt = goods.doubts[mode][good] * size
+    found: Column = capacity.chance(doubt)
+    for position, answers in goods.answers.get(mode, {}).items():
+        at = np.flatnonzero(good == position)
+        if len(at):
+            one = goods.doubts[mode][position]
+            each = goods.kinds[goods.kind[position]].each
+            seen = [
+                capacity.Seen(
+                    one * capacity.priors().size(each, answer.machines),
+                    answer.available,
+                    capacity.weight(answer.expires_at, now),
+                )
+                for answer in answers
+            ]
+            found[at] = capacity.sharpened(doubt[at], seen)
+    return found
+
+
+def _situation(
+    workload: Workload,
+    goods: Goods,
+    groups: list[Group],
+    fast: Speeds,
+    deadline_s: float,
+    picked: Picked,
+    moving: _Moving,
+) -> Situation:
+    import numpy as np
+
+    good, group, nodes, _ = picked
+    machines, place = nodes.astype(float), goods.place[good]
+    each = np.array([float(g.each) for g in groups] or [0.0])[group]
+    boot = np.where(goods.own[good], finish.OWN_BOOT_S, finish.BOOT_S) + _setup(workload)
+    every = workload.checkpoint.every_s
+    return Situation(
+        work_s=fast.seconds[group],
+        width=fast.width[group],
+        fits=fast.fits[group],
+        machines=machines,
+        gang=as_gang(machines, goods.hazards[good]),
+        devices=machines * each,
+        startup_s=boot + moving.first_s[place] / machines,
+        again_s=boot + moving.again_s[place] / machines,
+        state_bytes=fast.state_bytes,
+        notice_s=np.array([hazards.notice_s(provider) for provider, _ in goods.places])[place],
+        seen=goods.seen[good],
+        price=_relative(goods, good),
+        every_s=float(every) if every else None,
+        deadline_s=deadline_s,
+    )
+
+
+def as_gang(machines: Column, hazard: Column) -> Column:
+    """Machines that are taken more often than the usual are as a larger gang of the usual ones: the
+    hazard of a gang is what the policy's tables know."""
+    import numpy as np
+
+    found: Column = np.maximum(np.round(machines * hazard ** (1 / GANG)), 1)
+    return found
+
+
+def _relative(goods: Goods, good: Numbers) -> Column:
+    """The price of spot, by that of the same machines on demand; no less where those are free or
+    not sold."""
+    import numpy as np
+
+    dear = np.nan_to_num(goods.prices["on_demand"][good])
+    found = np.nan_to_num(goods.prices["spot"][good], nan=np.inf)
+    relative: Column = np.divide(found, dear, out=np.full(len(good), np.inf), where=dear > 0)
+    return relative
+
+
+def _may_fall_back(workload: Workload, goods: Goods, deadline_s: float, picked: Picked) -> Flags:
+    """Ways on spot with a deadline, and on-demand machines of the same kind to keep it with."""
+    import numpy as np
+
+    markets = workload.limits.markets
+    allowed = (markets is None or "on_demand" in markets) and bool(np.isfinite(deadline_s))
+    sold = ~np.isnan(goods.prices["on_demand"][picked.good])
+    enough = goods.most["on_demand"][picked.good] >= picked.nodes
+    found: Flags = (picked.mode == SPOT) & sold & enough & allowed
+    return found
+
+
+def _course(whole: Situation, mode: Numbers, fall_back: Flags) -> Course:
+    """Of every way, by the market that it is on."""
+    import numpy as np
+
+    found = Course(*(np.zeros(len(mode)) for _ in range(6)))
+    for at, course_of in (
+        (mode != SPOT, finish.on_demand),
+        (fall_back, finish.on_both),
+        ((mode == SPOT) & ~fall_back, finish.on_spot),
+    ):
+        if at.any():
+            found.put(at, course_of(whole.take(at)))
+    return found
+
+
+def _parts(
+    workload: Workload,
+    goods: Goods,
+    state_bytes: float,
+    picked: Picked,
+    moving: _Moving,
+    course: Course,
+) -> dict[str, Column]:
+    """Micro-dollars by what they are for."""
+    import numpy as np
+
+    good, _, nodes, mode = picked
+    place, reserved = goods.place[good], mode >= HELD
+    price = {name: np.nan_to_num(goods.prices[name][good]) * nodes for name in MODES}
+    paid = np.choose(mode, [price[name] for name in MODES])
+    state_gb = state_bytes / 1e9
+    kept_gb = (moving.copy_gb + workload.checkpoint.keep * state_gb)[place]
+    return {
+        "on_demand": np.where(reserved, 0, course.on_demand * price["on_demand"]),
+        "spot": course.spot * price["spot"] * (mode == SPOT),
+        "reserved": np.where(reserved, course.on_demand * paid, 0),
+        "egress": 1e6 * (moving.egress + moving.back * state_gb)[place],
+        "storage": 1e6 * kept_gb * moving.month[place] * course.hours / _MONTH_H,
+    }
+
+
+def _setup(workload: Workload) -> float:
+    run = workload.run
+    if run is None:
+        return finish.SETUP_S
+    if run.setup_s is not None:
+        return float(run.setup_s)
+    return finish.SETUP_S if run.setup else 0.0
+
+
+class _Moving(NamedTuple):
+    """By place. Data that lies elsewhere is copied there once, and kept while the work runs."""
+
+    first_s: Column  # of one machine to fetch the data
+    again_s: Column  # and later, from the copy
+    egress: Column  # dollars for the data
+    back: Column  # for bringing a gigabyte back
+    copy_gb: Column
+    month: Column  # for keeping a gigabyte
+
+
+def _moving(workload: Workload, goods: Goods, rates: Rates) -> _Moving:
+    import numpy as np
+
+    data, start = workload.data, home(workload.data)
+    size = float(data.size_bytes or 0) if data else 0.0
+    near = np.array([start is None or start == place for place in goods.places])
+    there = [0.0 if start is None else rates.egress(start, place) for place in goods.places]
+    back = [0.0 if start is None else rates.egress(place, start) for place in goods.places]
+    return _Moving(
+        first_s=size / np.where(near, finish.STORE_RATE, finish.FAR_RATE),
+        again_s=np.full(len(near), size / finish.STORE_RATE),
+        egress=size / 1e9 * np.array(there),
+        back=np.array(back),
+        copy_gb=np.where(near, 0.0, size / 1e9),
+        month=np.array([rates.month(place) for place in goods.places]),
+    )

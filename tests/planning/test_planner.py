@@ -1,0 +1,323 @@
+"""The plan is the cheapest there is, keeps every limit, and says why the others lost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.catalog.small import NOW, REAL, facts, row, small
+from tests.planning.exhaustive import cheapest, every_way
+from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.units import Micros
+from tradewind.catalog import account
+from tradewind.catalog.catalog import Catalog
+from tradewind.catalog.observations import decode, encode, observed
+from tradewind.model import Data, Limits, Market, Measured, Observation, Train, Workload
+from tradewind.planning.planner import Planner, plan
+from tradewind.planning.rightsize import instead_of
+
+GPT2 = Train(model="gpt2-xl", tokens=2_000_000_000, sequence=1024, global_batch=512)
+
+
+def dollars(amount: float) -> Micros:
+    return Micros(round(amount * 1e6))
+
+
+MARKETS: list[tuple[Market, ...] | None] = [
+    None, ("spot",), ("on_demand",), ("spot", "on_demand"),
+]  # fmt: skip
+chips = st.sampled_from(["H100-SXM", "A100-80GB", "A100-40GB", "L4", "T4", "RTX4090", "V100-16GB"])
+prices = st.one_of(st.none(), st.integers(1, 4000).map(lambda cents: cents / 100))
+
+
+@st.composite
+def catalogs(draw: st.DrawFn) -> Catalog:
+    rows = []
+    for number in range(draw(st.integers(1, 5))):
+        chip, count = draw(chips), draw(st.sampled_from([1, 2, 4, 8]))
+        provider = draw(st.sampled_from(["aws", "gcp", "lambda", "azure", "vast", "nobody"]))
+        rows.append(
+            row(
+                provider, chip, count, on_demand=draw(prices), spot=draw(prices),
+                reserved_1y=draw(prices), reserved_3y=draw(prices),
+                region=draw(st.sampled_from(["us-east-1", "eu-west-1"])),
+                instance_type=f"type-{number}",
+                as_of=draw(st.sampled_from(["2026-11-01", "2025-01-01"])),
+                network_gbps=draw(st.sampled_from([None, 5, 100, 400])),
+            )
+        )  # fmt: skip
+    made = small(*rows, judged=False)
+    seen = decode(encode(draw(st.lists(observations(), max_size=4))), NOW)
+    return Catalog(made.facts, made.table, "test", None, seen)
+
+
+@st.composite
+def observations(draw: st.DrawFn) -> Observation:
+    """Of types that the catalog may have, on demand only: what was seen of spot changes what the
+    policy expects of it, too."""
+    at = NOW - timedelta(hours=draw(st.integers(0, 200)))
+    return observed(
+        Observation(
+            provider=draw(st.sampled_from(["aws", "gcp", "lambda"])),
+            region="us-east-1",
+            zone="",
+            instance_type=f"type-{draw(st.integers(0, 2))}",
+            market="on_demand",
+            available=draw(st.booleans()),
+            seen_at=at,
+            expires_at=at,
+            source="test",
+            machines=draw(st.integers(1, 4)),
+        )
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    limits = Limits(
+        within_s=draw(st.one_of(st.none(), st.integers(3600, 2_000_000))),
+        budget=draw(st.one_of(st.none(), st.integers(1, 5000).map(dollars))),
+        markets=draw(st.sampled_from(MARKETS)),
+        regions=draw(st.sampled_from([None, ("eu-*",)])),
+        max_nodes=draw(st.sampled_from([1, 2, 4, 6])),
+        commit=draw(st.sampled_from([None, None, "1y", "3y"])),
+        assume_capacity=draw(st.sampled_from([None, None, ("100%",), ("5%", "aws=90%")])),
+        confidence=draw(st.sampled_from([0.5, 0.8, 0.95])),
+    )
+    data = draw(
+        st.sampled_from(
+            [None, Data(uri="s3://b/x", size_bytes=10**11, provider="aws", region="us-east-1")]
+        )
+    )
+    batch = draw(st.sampled_from([512, 480]))  # three, five or six machines can share the second
+    train = replace(GPT2, tokens=draw(st.integers(10**8, 10**10)), global_batch=batch)
+    return Workload(train=train, limits=limits, data=data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(), catalogs())
+def test_the_answer_is_that_of_trying_everything(workload: Workload, catalog: Catalog) -> None:
+    found = plan(workload, catalog=catalog, now=NOW)
+    best = cheapest(workload, every_way(workload, catalog, NOW), NOW)
+    assert (found.best is None) == (best is None)
+    if found.best is None or best is None:
+        return
+    assert found.best.cost / 1e6 == pytest.approx(best.cost, rel=1e-6, abs=1e-5)
+    assert found.best.hours == pytest.approx(best.hours, rel=1e-6)
+    assert found.best.had == pytest.approx(best.had, rel=1e-6)
+    assert found.best.weighed == pytest.approx(min(p.weighed for p in found.plans))
+
+
+@settings(max_examples=60, deadline=None)
+@given(workloads(), catalogs())
+def test_no_plan_breaks_a_limit(workload: Workload, catalog: Catalog) -> None:
+    found = plan(workload, catalog=catalog, now=NOW)
+    limits = workload.limits
+    for one in found.plans:
+        assert limits.allows(one.provider, one.region)
+        assert one.nodes <= (limits.max_nodes or 16)
+        if not one.commit:
+            assert limits.markets is None or set(one.markets) <= set(limits.markets)
+        assert one.commit <= (limits.commit or "")
+        assert 0 < one.had <= 1
+        assert one.nodes == 1 or one.network
+        assert one.nodes == 1 or one.provider not in ("lambda", "vast", "nobody")
+        if limits.budget is not None:
+            assert one.cost <= limits.budget
+        if found.deadline_hours is not None:
+            assert one.hours <= found.deadline_hours
+            assert one.chance >= limits.confidence
+        assert one.cost == pytest.approx(sum(one.costs.values()), abs=5)
+        assert 0 <= one.hours_low <= one.hours <= one.hours_high * 1.0001
+        assert one.cost_low <= one.cost <= one.cost_high
+        assert one.memory_gb <= one.capacity_gb
+    costs, hours = [p.cost for p in found.front], [p.hours for p in found.front]
+    assert hours == sorted(hours)
+    assert costs == sorted(costs, reverse=True)
+    named = {(p.provider, p.instance_type) for p in found.plans[:1]}
+    lost = {(loser.provider, loser.instance_type) for loser in found.losers}
+    assert not named & lost
+    assert all(loser.why for loser in found.losers)
+    if found.best is None:
+        for way in found.relaxations:
+            assert way.why
+
+
+@settings(max_examples=30, deadline=None)
+@given(workloads(), catalogs())
+def test_plans_for_later_deadlines_are_those_of_trying_everything(
+    workload: Workload, catalog: Catalog
+) -> None:
+    found = plan(workload, catalog=catalog, now=NOW)
+    for later in found.later:
+        limits = replace(workload.limits, within_s=round(later.deadline_hours * 3600))
+        if abs(later.deadline_hours * 3600 - (limits.within_s or 0)) > 1e-6 or limits.within_s == 0:
+            continue  # a deadline in the file is a whole number of seconds
+        alone = plan(replace(workload, limits=limits), catalog=catalog, now=NOW, explain=False)
+        assert (alone.best is None) == (later.plan is None)
+        if alone.best is not None and later.plan is not None:
+            assert later.plan.weighed == pytest.approx(alone.best.weighed)
+
+
+TABLE = small(
+    row("aws", "H100-SXM", 8, on_demand=60, spot=20, instance_type="p5", network_gbps=3200),
+    row("aws", "A100-80GB", 8, on_demand=27, spot=9, instance_type="p4de", network_gbps=400),
+    row("lambda", "A100-40GB", 8, on_demand=12, instance_type="a100", region="us-west-1"),
+    row("gcp", "T4", 1, on_demand=0.35, spot=0.12, instance_type="t4"),
+    row("azure", "A100-80GB", 4, on_demand=14, instance_type="nc", as_of="2025-01-01"),
+)
+
+
+def of(**limits: Any) -> Workload:
+    return Workload(train=replace(GPT2, tokens=20_000_000_000), limits=Limits(**limits))
+
+
+def why(found: Any, name: str) -> tuple[str, str]:
+    return next((x.kind, x.why) for x in found.losers if x.instance_type == name)
+
+
+def test_losers_are_told_why() -> None:
+    found = plan(of(within_s=4 * 86_400, budget=dollars(3000)), catalog=TABLE, now=NOW)
+    assert found.best is not None
+    assert why(found, "nc")[0] == "price"
+    assert "stale" in why(found, "nc")[1]
+    assert why(found, "t4")[0] in ("memory", "time")
+    narrow = plan(of(regions=("us-west-*",)), catalog=TABLE, now=NOW)
+    assert why(narrow, "p5") == ("limits", "not in the places that you allow")
+    chip = plan(of(accelerators=("A100*",)), catalog=TABLE, now=NOW)
+    assert "not among the accelerators" in why(chip, "p5")[1]
+
+
+def test_a_longer_deadline_never_costs_more() -> None:
+    costs = []
+    for hours in (12, 24, 48, 96, 200):
+        found = plan(of(within_s=hours * 3600), catalog=TABLE, now=NOW)
+        if found.best is not None:
+            costs.append(found.best.cost)
+    assert len(costs) > 2
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_a_tight_deadline_is_kept_with_on_demand_hours() -> None:
+    catalog = small(row("aws", "A100-80GB", 8, on_demand=27, spot=5, instance_type="p4de"))
+    loose = plan(of(max_nodes=1), catalog=catalog, now=NOW).best
+    assert loose is not None
+    assert loose.markets == ("spot",)
+    tight = plan(
+        of(max_nodes=1, within_s=round(1.25 * loose.work_hours * 3600)), catalog=catalog, now=NOW
+    ).best
+    assert tight is not None
+    assert tight.markets == ("spot", "on_demand")
+    assert 0 < tight.on_demand_hours < tight.hours
+    assert loose.cost < tight.cost
+    # Machines on demand are paid for while they start, too.
+    undone = tight.work_hours - tight.spot_hours
+    assert tight.on_demand_hours >= undone + tight.startup_hours
+
+
+def test_data_from_afar_is_copied_once_and_kept() -> None:
+    catalog = small(row("aws", "A100-80GB", 8, spot=5, instance_type="p4de", region="eu-west-1"))
+    costs = {}
+    for region in ("eu-west-1", "us-east-1"):
+        data = Data(uri="s3://b/x", size_bytes=10**12, provider="aws", region=region)
+        best = plan(Workload(train=GPT2, data=data), catalog=catalog, now=NOW).best
+        assert best is not None
+        costs[region] = best
+    near, far = costs["eu-west-1"], costs["us-east-1"]
+    assert far.interruptions > 1
+    assert far.costs["storage"] > near.costs["storage"]
+    # Only the first start waits for what is far away.
+    first = far.startup_hours - near.startup_hours
+    assert far.hours - near.hours == pytest.approx(first, rel=0.01)
+    assert far.spot_hours - near.spot_hours == pytest.approx(first, rel=0.01)
+
+
+def test_a_reservation_that_ends_too_soon_is_not_counted_on() -> None:
+    public = facts(row("aws", "H100-SXM", 8, on_demand=60, instance_type="p5"))
+    best = {}
+    for until in ("2026-11-15", "2027-11-15", "2026-11-14"):
+        text = "reservations:\n  - {match: {type: p5}, machines: 1, price: $1, until: %s}\n"
+        held = account.read(text % until, "account.yaml", REAL.names, ["aws"])
+        table = held.applied(public.offers, NOW.date())
+        found = plan(of(max_nodes=1), catalog=Catalog(public, table, "test", held), now=NOW)
+        assert found.best is not None
+        best[until] = found.best.markets, any("may end" in note for note in found.notes)
+    assert best == {
+        "2026-11-15": (("on_demand",), True),
+        "2027-11-15": (("reserved",), False),
+        "2026-11-14": (("on_demand",), False),
+    }
+
+
+def test_a_deadline_of_a_moment_gives_way_to_one_that_can_be_kept() -> None:
+    found = plan(of(within_s=1), catalog=TABLE, now=NOW)
+    assert found.best is None
+    assert "deadline" in {change.limit for change in found.relaxations}
+
+
+def test_what_would_have_to_give() -> None:
+    found = plan(of(within_s=3600, budget=dollars(50)), catalog=TABLE, now=NOW)
+    assert found.best is None
+    limits = {one.limit for one in found.relaxations}
+    assert limits <= {"deadline", "budget", "deadline and budget", "max_nodes"}
+    found = plan(of(within_s=10 * 86_400, budget=dollars(1)), catalog=TABLE, now=NOW)
+    budget = next(one for one in found.relaxations if one.limit == "budget")
+    assert "× the budget" in budget.why
+    found = plan(of(within_s=3600, max_nodes=1), catalog=TABLE, now=NOW)
+    deadline = next(one for one in found.relaxations if one.limit == "deadline")
+    assert "instead of 1h" in deadline.why
+    assert deadline.plan.hours > 1
+    assert deadline.plan.chance >= 0.8
+    deadlines = [
+        one.deadline_hours for one in plan(of(within_s=360_000), catalog=TABLE, now=NOW).later
+    ]
+    assert deadlines == [75, 125, 175]
+    found = plan(of(regions=("mars-*",)), catalog=TABLE, now=NOW)
+    assert [one.limit for one in found.relaxations] == ["regions"]
+
+
+def test_right_sizing() -> None:
+    planner = Planner(of(), TABLE, now=NOW)
+    base, better = instead_of(planner, "P5")
+    assert base.instance_type == "p5"
+    assert base.markets == ("on_demand",)
+    for one in better:
+        assert one.cost < base.cost
+        assert one.hours <= base.hours * 1.01
+    with pytest.raises(NotFound, match="nobody offers"):
+        instead_of(planner, "p6")
+    with pytest.raises(NotFound, match="cannot be done on"):
+        instead_of(planner, "t4", 1)
+
+
+def test_work_by_measurement_is_carried_to_other_chips() -> None:
+    work = Measured(
+        accelerator="A100-80GB", count=8, hours=100, scales=True, memory_bytes=30 * 2**30
+    )
+    found = plan(Workload(work=work), catalog=TABLE, now=NOW, closer=True)
+    by_type = {
+        p.instance_type: p for p in found.others if p.nodes == 1 and p.markets == ("on_demand",)
+    }
+    assert by_type["p4de"].work_hours == pytest.approx(100)
+    assert by_type["p5"].work_hours < 60
+    assert by_type["a100"].work_hours > 100
+    assert why(found, "t4") == ("memory", "does not fit by 16 GB: it needs 32 GB an accelerator")
+
+
+def test_deadlines_that_are_past() -> None:
+    with pytest.raises(InvalidValue, match="is past"):
+        plan(of(deadline=NOW - timedelta(hours=1)), catalog=TABLE, now=NOW)
+
+
+def test_one_s_own_machines_compete() -> None:
+    own = row("own", "RTX4090", 4, on_demand=0.4, instance_type="desk", region="own", own=True)
+    catalog = small(row("aws", "H100-SXM", 8, on_demand=60, instance_type="p5"), own)
+    found = plan(Workload(train=GPT2), catalog=catalog, now=NOW)
+    assert found.best is not None
+    assert found.best.instance_type == "desk"
+    assert found.best.own
