@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tradewind.api.handle import Run as Run
     from tradewind.api.handle import run as run
     from tradewind.api.handle import runs as runs
+    from tradewind.base import errors as errors
     from tradewind.model import (
         Checkpoint,
         Data,
@@ -59,6 +60,7 @@ __all__ = [
     "Workload",
     "__version__",
     "catalog",
+    "errors",
     "plan",
     "run",
     "runs",
@@ -69,6 +71,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
+    if name == "errors":  # what a script catches: `except tradewind.errors.TradewindError`
+        return importlib.import_module("tradewind.base.errors")
     if name in ("catalog", "workload"):
         return importlib.import_module(f"tradewind.{name}")
     if name not in __all__:
