@@ -44,7 +44,7 @@ def _check(account: Account) -> None:
 
 def test_credentials_that_end_soon_buy_nothing(home: Path) -> None:
     account = _ending_in(home, 9)
-    with pytest.raises(NoAccess, match=r"end in [89] min, .* nothing was bought") as told:
+    with pytest.raises(NoAccess, match=r"expire in [89] min, .* nothing was launched") as told:
         _check(account)
     assert "aws sso login" in str(told.value.hint)
 

@@ -103,7 +103,7 @@ def test_what_cannot_be_run(home: Path, what: object, words: str) -> None:
 
 def test_what_cannot_be_rented(home: Path, tmp_path: Path) -> None:
     path = job(tmp_path / "job")
-    with pytest.raises(errors.InvalidValue, match="nothing says where"):
+    with pytest.raises(errors.InvalidValue, match="no target: add --on"):
         tradewind.run(path, local=False)
     with pytest.raises(errors.InvalidValue, match="machines of gcp cannot be rented"):
         tradewind.run(path, on="gcp")

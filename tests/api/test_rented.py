@@ -151,7 +151,7 @@ def test_what_the_account_cannot_have_is_not_tried(
         assert {way.market for way in spec.ways} == {"spot"}
         assert any("L-DB2E81BA" in words or "G and VT" in words for words in on.rejected)
         cloud.quota("L-3819A6DF", 0)
-        with pytest.raises(errors.NotFound, match="can have none of the plan's machines") as told:
+        with pytest.raises(errors.NotFound, match="cannot launch any machine of the plan") as told:
             submit.spec_of(wanted, local=False, on=on)
         assert "quota" in f"{told.value.message} {told.value.hint}"
     finally:

@@ -18,7 +18,7 @@ from tradewind.base.errors import NoAccess
 STUCK = """
 import os, sys, time
 from pathlib import Path
-from tradewind import ownfiles
+from tradewind.base import ownfiles
 os.fsync = lambda handle: time.sleep(600)
 ownfiles.replace(Path(sys.argv[1]), b"never finished")
 """

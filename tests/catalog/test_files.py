@@ -179,7 +179,7 @@ def test_no_write_permission(tmp_path: Path) -> None:
         "import os, sys\n"
         "from pathlib import Path\n"
         "from tradewind.catalog import files\n"
-        "from tradewind.errors import NoAccess\n"
+        "from tradewind.base.errors import NoAccess\n"
         "facts = files.load(account=False).facts\n"
         "if os.geteuid() == 0: os.setgid(65534); os.setuid(65534)\n"
         "try: files.save(facts, Path(sys.argv[1]))\n"

@@ -40,5 +40,5 @@ def test_cron_can_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ran = subprocess.run(
         ["/bin/sh", "-c", shown], env=env, capture_output=True, text=True, check=False
     )
-    assert (ran.returncode, ran.stdout) == (0, "no runs are going on\n"), ran.stderr
+    assert (ran.returncode, ran.stdout) == (0, "no runs are running\n"), ran.stderr
     assert (tmp_path / "own home").is_dir()

@@ -10,7 +10,7 @@ from tradewind.base.errors import BadFile, NoAccess
 from tradewind.controller import budgetfile
 from tradewind.ledger.budgets import Budget, Budgets
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 
 
 def test_what_is_read() -> None:

@@ -51,7 +51,7 @@ def stands(spent: int, what: str = "stop", month: int = 100 * USD) -> Standing:
             (50, 80),
             "nearly spent; $20.00 left, then nothing more is bought",
         ),
-        (80 * USD, "warn", (50, 80), "nearly spent; $20.00 left, then runs go on"),
+        (80 * USD, "warn", (50, 80), "nearly spent; $20.00 left, then runs continue"),
         (
             100 * USD,
             "stop",

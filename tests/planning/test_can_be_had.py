@@ -99,7 +99,7 @@ def test_a_stated_network_bounds_the_estimate() -> None:
 def test_what_is_hardly_had_must_be_cheaper_for_it() -> None:
     catalog = small(
         row("aws", "A100-80GB", 8, on_demand=20.0, instance_type="sure"),
-        row("seeweb", "H200", 8, on_demand=38.0, instance_type="scarce"),
+        row("seeweb", "H200", 8, on_demand=42.0, instance_type="scarce"),
     )
     work = Workload(train=_1B, limits=Limits(max_nodes=1))
     first = plan(work, catalog=catalog, now=NOW)

@@ -60,7 +60,7 @@ def test_late_is_to_the_second() -> None:
 
 
 def test_picking_what_is_not_there_is_an_error() -> None:
-    with pytest.raises(AssertionError, match="not to be had"):
+    with pytest.raises(AssertionError, match="is not available"):
         simulate(case_of([False] * 20), script(0))
 
 

@@ -73,11 +73,11 @@ def test_draining_is_an_order() -> None:
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ((OVER,), "its leg is over: nothing was heard of it"),
-        ((DRAIN, OVER), "its leg is over: nothing was heard of it"),
-        ((OVER, requested(2)), "its leg is over: nothing was heard of it"),
-        ((OVER, Ended(outcome="failed", reason="r")), "its leg is over"),
-        ((LaunchRefused(leg=1, kind="no_capacity", reason="sold out"),), "over: sold out"),
+        ((OVER,), "its leg has ended: nothing was heard of it"),
+        ((DRAIN, OVER), "its leg has ended: nothing was heard of it"),
+        ((OVER, requested(2)), "its leg has ended: nothing was heard of it"),
+        ((OVER, Ended(outcome="failed", reason="r")), "its leg has ended"),
+        ((LaunchRefused(leg=1, kind="no_capacity", reason="sold out"),), "ended: sold out"),
     ],
 )
 def test_a_leg_that_is_over_is_fenced(events: tuple[Event, ...], words: str) -> None:
@@ -99,7 +99,7 @@ def test_the_end_of_an_earlier_leg_is_no_order() -> None:
 def test_a_leg_that_is_relieved_goes_on_to_save() -> None:
     relief = requested(2, relieves=1)
     assert ordered(working(read=2), DRAIN, relief).fenced == ""
-    assert "its leg is over" in ordered(working(read=2), DRAIN, relief, OVER).fenced
+    assert "its leg has ended" in ordered(working(read=2), DRAIN, relief, OVER).fenced
     assert "another leg" in ordered(working(read=6), relief, OVER, requested(3, relieves=2)).fenced
 
 

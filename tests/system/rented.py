@@ -43,7 +43,8 @@ ADDRESS = charges.address_hour(ratecard.card(), HOME)
 RATES = charges.store(ratecard.card(), HOME, HOME, kept_s=86_400)
 WATCH = """
 import sys
-from tradewind import runs_store, store
+from tradewind import store
+from tradewind.journal import runs_store
 from tradewind.api import fleet
 opened = store.open(sys.argv[1])
 loop = fleet.loop(opened)

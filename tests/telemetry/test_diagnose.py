@@ -83,7 +83,7 @@ def first(*told: Figures) -> Diagnosis:
         ),
         ("input-bound", {"data": 0.38, "workers": None}, "a DataLoader with num_workers"),
         ("input-bound", {"data": 0.38, "workers": 16}, "make a sample cheaper"),
-        ("crowded", {"crowded": 0.4}, "have the processor 40 % of the time"),
+        ("crowded", {"crowded": 0.4}, "use the CPU 40 % of the time"),
         ("launch-bound", {"gpu": gpu(busy=0.3, power_w=200.0)}, "busy 30 % of the time, 29 %"),
         ("memory-bound", {"gpu": gpu(memory_busy=0.8)}, "its memory 80 % of the time"),
         ("compute-bound", {}, "the GPU is busy 97 % and its memory 35 % of the time, 91 %"),

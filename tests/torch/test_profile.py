@@ -168,7 +168,7 @@ def profiled_alone(name: str, folder: Path) -> tuple[Profile, str]:
     """In a process of its own, which may not take much memory."""
     script = (
         "import resource, sys\n"
-        "from tradewind.cli.profile import command\n"
+        "from tradewind.cli.plan.profile import command\n"
         f"command.main(['tests.torch.models:{name}', '--out', {str(folder / 'p.json')!r}],"
         " standalone_mode=False)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
@@ -622,9 +622,9 @@ def test_files_of_the_users_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.Mo
 def test_without_torch_it_says_what_to_install() -> None:
     script = (
         "import sys\nsys.modules['torch'] = None\n"
-        "from tradewind.cli.profile import command\n"
+        "from tradewind.cli.plan.profile import command\n"
         "import tradewind.torch.profiling.profile, tradewind.torch.profiling.inputs\n"
-        "from tradewind.errors import MissingExtra\n"
+        "from tradewind.base.errors import MissingExtra\n"
         "try:\n    command.main(['a:b'], standalone_mode=False)\n"
         "except MissingExtra as error:\n    print(error.exit_code, error.hint)"
     )

@@ -85,7 +85,7 @@ def test_what_matters_is_said() -> None:
     page = Page(render(finished().report()))
     for expected in (
         "Done in 19m for $0.58, 41m before the deadline",
-        "2 taken, 1 refused",
+        "2 interrupted, 1 refused",
         "80 steps lost with machines",
         "On demand alone $1.01",
         "loss by step, all legs together, up to step 1,000: 0.9091 at the end",

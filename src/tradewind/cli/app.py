@@ -80,8 +80,6 @@ FOLDERS = {
     for name in names.split()
 }
 """Where the code of a command lies: the folder of its topic."""
-_GROUPS = ("bench", "catalog")
-"""Commands with commands of their own, one a file: the folder itself is the command."""
 
 
 class LazyGroup(Group):
@@ -96,9 +94,8 @@ class LazyGroup(Group):
             return None
         from importlib import import_module
 
-        folder = FOLDERS[cmd_name]
-        module = folder if folder == cmd_name and folder in _GROUPS else f"{folder}.{cmd_name}"
-        command: click.Command = import_module(f"tradewind.cli.{module}").command
+        module = f"tradewind.cli.{FOLDERS[cmd_name]}.{cmd_name}"
+        command: click.Command = import_module(module).command
         if COMPLETE in os.environ:
             from tradewind.cli.help.completing import equip
 

@@ -41,7 +41,7 @@ def test_all_is_well(cloud: Cloud, account: Account, footprint: Footprint) -> No
         "machines have the role ours",
         "machines may do what this version of Tradewind needs, and no more",
         image,
-        "us-east-1: 2 subnets with free addresses, and nobody is let in",
+        "us-east-1: 2 subnets with free addresses, and no one is let in",
         "us-east-1: machines may be launched, listed, terminated",
         quota,
     ]

@@ -159,7 +159,7 @@ _BY_WORD: dict[str, click.ParamType[Any]] = {
     **dict.fromkeys(("FILE", "WORKLOAD", "WORKLOAD.YAML", "WORKLOAD|PLAN"), _FILE),
     **dict.fromkeys(("DIR", "FOLDER", "URL"), _FOLDER),
     "ACCELERATORS": Names(_accelerators),
-    "TOPIC|EXIT_CODE|ERROR": Names(_topics),
+    "TOPIC|TERM|EXIT_CODE|ERROR": Names(_topics),
     "MODEL": Names(_models),
     "TYPE": Names(_types),
 }

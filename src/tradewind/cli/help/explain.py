@@ -52,9 +52,8 @@ def command(what: tuple[str, ...]) -> None:
     asked = " ".join(what).strip()
     if not asked:
         _list(topics.every())
-        click.echo(
-            "\nalso exit codes (tradewind explain 3) and terms (tradewind explain preemption)"
-        )
+        click.echo("\nalso exit codes: tradewind explain 3")
+        click.echo("and terms: tradewind explain preemption")
     elif asked in topics.names():
         _show(topics.load(asked))
     elif re.fullmatch(r"-?\d{1,2}|130", asked):

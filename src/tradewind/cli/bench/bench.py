@@ -1,0 +1,364 @@
+"""`tradewind bench …`: our claims, measured on your machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tradewind.cli import render
+from tradewind.cli.base import Group
+from tradewind.cli.bench import chaos, checkpoint, loader, telemetry, training
+from tradewind.cli.bench.spot import spot
+
+
+@click.group(
+    "bench",
+    cls=Group,
+    examples="""
+    # does the command line start fast?
+    tradewind bench startup
+    """,
+)
+def command() -> None:
+    """Measure our claims on your machine. docs/benchmarks.md has the figures we got."""
+
+
+_repeats = click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=15, show_default=True, help="How often."
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@command.command(
+    "startup",
+    examples="""
+    tradewind bench startup --peer 'git --version'
+    """,
+)
+@click.option("--peer", multiple=True, metavar="COMMAND", help="Time this too, e.g. 'sky --help'.")
+@_repeats
+@_json
+def startup(peer: tuple[str, ...], repeat: int, as_json: bool) -> None:
+    """How long the command line takes to start, against `python -c pass` in the same run."""
+    from tradewind.bench import startup as bench
+
+    with render.bars(["startup"], quiet=as_json) as bar:
+        result = bench.measure(repeat, peer, lambda done, total: bar("startup", done, total))
+    if as_json:
+        render.print_json(
+            {
+                "python_s": round(result.python_s, 5),
+                "help_ratio": round(result.help_ratio, 2),
+                "offers_ratio": round(result.offers_ratio, 2),
+                "help_s": round(result.help_s, 5),
+                "offers_s": round(result.offers_s, 5),
+                "peers_s": {name: round(taken, 5) for name, taken in result.peers_s.items()},
+                "repeats": result.repeats,
+            }
+        )
+        return
+    width = max(16, *(len(name) for name in result.peers_s), 0)
+    click.echo(f"{'python -c pass':<{width}} {1e3 * result.python_s:8.1f} ms")
+    for name, seconds, ratio, limit in (
+        ("tradewind --help", result.help_s, result.help_ratio, bench.HELP_LIMIT),
+        ("tradewind offers", result.offers_s, result.offers_ratio, bench.OFFERS_LIMIT),
+    ):
+        verdict = "within" if ratio <= limit else "OVER"
+        figures = f"{1e3 * seconds:8.1f} ms {ratio:6.1f}×"
+        click.echo(f"{name:<{width}} {figures}  {verdict} {limit:g}×")
+    for name, seconds in result.peers_s.items():
+        ratio = seconds / result.python_s
+        click.echo(f"{name:<{width}} {1e3 * seconds:8.1f} ms {ratio:6.1f}×")
+
+
+@command.command(
+    "catalog",
+    examples="""
+    tradewind bench catalog
+    """,
+)
+@_repeats
+@_json
+def catalog(repeat: int, as_json: bool) -> None:
+    """How long it takes to load the catalog and to search it."""
+    from tradewind.bench import catalog as bench
+
+    with render.busy("searching the catalog"):
+        result = bench.measure(repeat)
+    if as_json:
+        render.print_json(
+            {k: round(v, 3) if isinstance(v, float) else v for k, v in asdict(result).items()}
+        )
+        return
+    click.echo(f"{result.offers:,} offers")
+    for name, taken, limit in (
+        ("load", result.load_ms, bench.LOAD_LIMIT_MS),
+        ("search, first time", result.first_filter_ms, bench.FILTER_LIMIT_MS),
+        ("search for 8×H100 spot in eu-*", result.filter_ms, bench.FILTER_LIMIT_MS),
+        ("sort all offers", result.filter_all_ms, bench.FILTER_LIMIT_MS),
+    ):
+        verdict = "within" if taken <= limit else "OVER"
+        click.echo(f"{name:<32}{taken:7.2f} ms  {verdict} {limit:g} ms")
+
+
+@command.command(
+    "plan",
+    examples="""
+    tradewind bench plan --repeat 5
+    """,
+)
+@_repeats
+@_json
+def plan(repeat: int, as_json: bool) -> None:
+    """How long it takes to plan, in a running program and as a command from nothing."""
+    from tradewind.bench import plan as bench
+
+    with render.busy("planning"):
+        found = bench.measure(repeat)
+    _figures(found, as_json)
+
+
+@command.command(
+    "journal",
+    examples="""
+    tradewind bench journal --repeat 3
+    """,
+)
+@_repeats
+@_json
+def journal(repeat: int, as_json: bool) -> None:
+    """How long it takes to open a journal of 100,000 events from a local folder."""
+    from tradewind.bench import journal as bench
+
+    with render.busy("reading journals"):
+        found = bench.measure(repeat)
+    _figures(found, as_json)
+
+
+@command.command(
+    "controller",
+    examples="""
+    tradewind bench controller --runs 1000
+    """,
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 1_000_000),
+    default=10_000,
+    show_default=True,
+    metavar="N",
+    help="How many.",
+)
+@_json
+def controller(runs: int, as_json: bool) -> None:
+    """How long a controller takes to look after many idle runs, 20 ms away from the store."""
+    from tradewind.bench import controller as bench
+
+    with render.busy("controlling runs"):
+        found = bench.measure(runs)
+    if as_json:
+        render.print_json(found)
+        return
+    click.echo(f"{render.count(runs, 'idle run')}, {found['latency_ms']:g} ms a request,", nl=False)
+    click.echo(f" {found['workers']} threads")
+    for name, value, unit, limit in (
+        ("a pass", found["pass_s"], "s", bench.PASS_LIMIT_S),
+        ("requests for each run", found["requests_per_run"], "", bench.REQUESTS_LIMIT),
+        ("memory at its peak", found["peak_mb"], "MB", bench.PEAK_LIMIT_MB),
+    ):
+        verdict = "within" if value <= limit else "OVER"
+        click.echo(f"{name:<32}{value:8.2f} {unit:<2}  {verdict} {limit:g} {unit}".rstrip())
+    click.echo(f"{'requests for the pass itself':<32}{found['look_requests']:8d}")
+    click.echo(f"{'the first pass, reads journals':<32}{found['cold_pass_s']:8.2f} s")
+    click.echo(f"{'  its requests for each run':<32}{found['cold_requests_per_run']:8.2f}")
+
+
+_data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
+
+
+@command.command(
+    "estimate",
+    examples="""
+    # as for what nobody has measured yet: the strictest judge
+    tradewind bench estimate --data data.csv.gz \\
+      --leave-blocks-out
+    """,
+)
+@_data
+@click.option(
+    "--leave-one-source-out", is_flag=True, help="Fit without each source in turn, and score it."
+)
+@click.option(
+    "--leave-models-out",
+    is_flag=True,
+    help="Refit without each dozenth of the models, and score their rows.",
+)
+@click.option(
+    "--leave-blocks-out",
+    is_flag=True,
+    help="Refit without whole blocks, and score them: a source on a generation of accelerators, "
+    "later releases, networks between machines.",
+)
+@click.option("--speed", is_flag=True, help="Estimates a second instead.")
+@_json
+def estimate(
+    data: str | None,
+    leave_one_source_out: bool,
+    leave_models_out: bool,
+    leave_blocks_out: bool,
+    speed: bool,
+    as_json: bool,
+) -> None:
+    """How near the estimates of speed come to measured training runs."""
+    from tradewind.bench import estimate as bench
+
+    asked = {
+        "sources": leave_one_source_out,
+        "models": leave_models_out,
+        "blocks": leave_blocks_out,
+    }
+    chosen = [name for name, wanted in asked.items() if wanted]
+    if len(chosen) > 1:
+        raise click.UsageError(f"leave {' or '.join(chosen)} out, not both")
+    if speed:
+        found = bench.speed()
+    else:
+        path = _needed(data)
+        with render.busy("estimating"):
+            found = bench.measure(path, leave_out=chosen[0] if chosen else None)
+    _figures(found, as_json)
+
+
+@command.command(
+    "memory",
+    examples="""
+    tradewind bench memory
+    """,
+)
+@_data
+@_json
+def memory(data: str | None, as_json: bool) -> None:
+    """How often the estimator is right about what fits, and how near its peaks are."""
+    from tradewind.bench import memory as bench
+
+    _figures(bench.measure(_needed(data)), as_json)
+
+
+@command.command(
+    "other-models",
+    examples="""
+    tradewind bench other-models
+    """,
+)
+@_data
+@_json
+def other_models(data: str | None, as_json: bool) -> None:
+    """How near the estimates come for convolutional, speech and recommender models."""
+    from tradewind.bench import samples as bench
+
+    _figures(bench.measure(_needed(data)), as_json)
+
+
+@command.command(
+    "gpu-steps",
+    examples="""
+    tradewind bench gpu-steps
+    # for docs/measurements.md, to be added to ours
+    tradewind bench gpu-steps --share steps.csv
+    """,
+)
+@click.option("--on", metavar="ACCELERATOR", help="What the GPU is. Default: what its driver says.")
+@click.option("--share", metavar="FILE", help="Write the measured steps as CSV, with provenance.")
+@click.option("--tiny", is_flag=True, help="A trial: a few tiny steps, on the CPU without a GPU.")
+@_json
+def gpu_steps(on: str | None, share: str | None, tiny: bool, as_json: bool) -> None:
+    """Real training steps on this machine's GPU against their estimates."""
+    from tradewind import catalog
+    from tradewind.bench import gpu_shapes, sharing
+    from tradewind.bench import gpu_steps as bench
+
+    on_gpu = bench.where() == "cuda"
+    driver_says = bench.device_name() if on_gpu or not tiny else "CPU"
+    known = catalog.load(account=False)
+    accelerator = known.variant(on or driver_says)[0] if on_gpu else None
+    found, rows = [], []
+    for step in bench.measure(gpu_shapes.TINY, 2) if tiny else bench.measure():
+        shown = bench.compared(step, accelerator) if accelerator else asdict(step)
+        found.append(shown)
+        rows.append(sharing.row(step, accelerator, sharing.made_with(driver_says)))
+        if share:  # what was measured so far is not lost if the rest fails
+            sharing.write(Path(share), rows)
+        if not as_json:
+            click.echo("  ".join(f"{key} {value}" for key, value in shown.items()))
+    name = accelerator.name if accelerator else "CPU"
+    if as_json:
+        render.print_json({"accelerator": name, "steps": found})
+    elif share:
+        click.echo(
+            f"{render.count(len(rows), 'row')} → {share}; docs/measurements.md says where to"
+        )
+
+
+@command.command(
+    "recovery",
+    examples="""
+    tradewind bench recovery --repeat 3
+    """,
+)
+@click.option(
+    "--repeat", type=click.IntRange(1, 1000), default=7, show_default=True, help="How often."
+)
+@_json
+def recovery(repeat: int, as_json: bool) -> None:
+    """How soon a job that was killed gets on, against torchrun in the same run. Needs torch."""
+    from tradewind.bench import recovery as bench
+
+    with render.bars(["killing"], quiet=as_json) as bar:
+        found = bench.measure(repeat, lambda done, total: bar("killing", done, total))
+    if as_json:
+        render.print_json(found)
+        return
+    click.echo(f"from SIGKILL to the next new step, {render.count(repeat, 'time')} each")
+    click.echo(f"{'torchrun, its worker killed':<32}{found['torchrun_s']:8.2f} s")
+    ratio, excess_s = found["job_ratio"], found["machine_excess_s"]
+    for name, value, verdict in (
+        ("tradewind, its job killed", "job_killed_s", _by(ratio, bench.RATIO_LIMIT, "×")),
+        (
+            "  its machine killed",
+            "machine_killed_s",
+            _by(excess_s, bench.EXCESS_LIMIT_S, " s more"),
+        ),
+    ):
+        click.echo(f"{name:<32}{found[value]:8.2f} s  {verdict}")
+
+
+def _by(value: float, limit: float, unit: str) -> str:
+    return f"{value:6.2f}{unit}  {'within' if value <= limit else 'OVER'} {limit:g}{unit}"
+
+
+def _needed(data: str | None) -> Path:
+    if not data:
+        raise click.UsageError("--data FILE is missing: what to compare with")
+    return Path(data)
+
+
+def _figures(found: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        render.print_json(found)
+        return
+    by_source = found.pop("by_source", {})
+    for name, value in found.items():
+        if not isinstance(value, dict):
+            click.echo(f"{name:<20} {value}")
+    for reason, rows in found.get("unsupported_reasons", {}).items():
+        click.echo(f"  unsupported {rows:>6}  {reason}")
+    for name, figures in {**found.get("by_judge", {}), **by_source}.items():
+        click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))
+
+
+for each in (chaos, checkpoint, loader, telemetry, training):
+    command.add_command(each.command)
+command.add_command(spot)
