@@ -234,7 +234,7 @@ def _legend(x: float, y: float) -> Iterator[str]:
             f'fill="{fill}" stroke="#555"/>'
         )
         yield _text(x + 34, at + 13, words, 'class="words" style="text-anchor:start"')
-    yield _text(x, y + 61, "An arrow: looks into.", 'class="words" style="text-anchor:start"')
+    yield _text(x, y + 61, "An arrow: imports.", 'class="words" style="text-anchor:start"')
 
 
 def picture() -> str:
@@ -249,8 +249,8 @@ def picture() -> str:
             arrows += [_arrow(place, lower, y) for lower in place.below]
             boxes += _box(place, y) if place.room else []
     ground = MARGIN + FLOOR * len(built)
-    boxes += _slab(ground, wide, "model", "frozen values that all rooms pass around", PURE_FILL)
-    boxes += _slab(ground + 58, wide, "the base", " · ".join(sorted(BASE)), SLAB_FILL)
+    boxes += _slab(ground, wide, "model", "frozen values that all packages pass around", PURE_FILL)
+    boxes += _slab(ground + 58, wide, "base", "errors, units, clock, own files, text", SLAB_FILL)
     boxes += _legend(MARGIN, MARGIN)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:.0f} {tall:.0f}" '

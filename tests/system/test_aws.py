@@ -106,7 +106,7 @@ def test_a_machine_that_cannot_begin_says_why(world: Rented) -> None:
     eventually(lambda: world.loaded(run_id).state.machines, within_s=60)
     for key in world.store.list_after("kits/"):
         world.store.delete(key)
-    key = places.first_log(run_id, 1)
+    key = places.first_log(run_id, 1, 0)
 
     def words() -> str:
         try:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _LINK_S = 3600
 """A machine that has not come up by then never will."""
+_MOST_TELL = 8
+"""Links to leave word by: clouds take a few kilobytes. Of more machines some share one."""
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """Those of images that users name, as far as first.sh takes them and there are wheels for them."""
 _PROCESSORS = {"x86_64": "x86_64", "arm64": "aarch64"}
@@ -39,7 +41,10 @@ class Packer:
         return Luggage(
             kit=links.get(kit, _LINK_S),
             sha256=kit.split("/")[-2],
-            tell=links.put(places.first_log(request.run_id, request.leg), _LINK_S),
+            tell=tuple(
+                links.put(places.first_log(request.run_id, request.leg, rank), _LINK_S)
+                for rank in range(min(request.way.nodes, _MOST_TELL))
+            ),
             environment=self._cloud.environment(self._record, os.environ),
         )
 

@@ -7,7 +7,7 @@ runs/<run-id>/job/bundle.tar.gz                  the user's folder, as it was wh
 runs/<run-id>/machines/<machine>/heartbeat.json  what a machine does now
 runs/<run-id>/legs/<leg>/resume                  the checkpoint that the leg started from
 runs/<run-id>/legs/<leg>/address                 host:port of rank 0, for the others to meet
-runs/<run-id>/legs/<leg>/first.log               why a machine could not even begin
+runs/<run-id>/legs/<leg>/first/<rank>.log        why a machine could not even begin
 runs/<run-id>/checkpoints/<leg>/<step>.json      a checkpoint that is complete
 runs/<run-id>/shards/<leg>/<step>-<life>/…       its parts; what has no manifest is none
 runs/<run-id>/logs/<leg>/<rank>/<offset>.log     the job's output, in pieces, by byte
@@ -70,8 +70,12 @@ def footprint(cloud: str) -> str:
     return f"providers/{cloud}.json"
 
 
-def first_log(run_id: str, leg: int) -> str:
-    return f"runs/{run_id}/legs/{leg:06d}/first.log"
+def first_log(run_id: str, leg: int, rank: int) -> str:
+    return f"{first_logs(run_id, leg)}{rank:06d}.log"
+
+
+def first_logs(run_id: str, leg: int) -> str:
+    return f"runs/{run_id}/legs/{leg:06d}/first/"
 
 
 def checkpoints(run_id: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import secrets
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,14 +211,16 @@ BOOT = Boot(
 LUGGAGE = Luggage(
     kit="https://b.s3.amazonaws.com/kits/1/kit.tar?X-Amz-Signature=ab&c='d'",
     sha256="0" * 64,
-    tell="https://b.s3.amazonaws.com/x?it's",
+    tell=("https://b.s3.amazonaws.com/0?it's", "https://b.s3.amazonaws.com/1?it's"),
     environment={"AWS_REGION": "eu-west-1", "AWS_ENDPOINT_URL_S3": "http://10.0.0.1:8333"},
 )
 
 
 def test_what_a_machine_is_told_fits_and_is_a_script() -> None:
     """Links that temporary credentials sign carry a token of a kilobyte or two."""
-    long = replace(LUGGAGE, kit=LUGGAGE.kit + "x" * 2000, tell=LUGGAGE.tell + "y" * 2000)
+    token = secrets.token_urlsafe(1500)  # the same in all of them; a signature is each one's own
+    tell = tuple(f"{LUGGAGE.tell[0]}{token}{secrets.token_hex(32)}" for _ in range(8))
+    long = replace(LUGGAGE, kit=LUGGAGE.kit + token + secrets.token_hex(32), tell=tell)
     assert len(user_data(BOOT, long)) < MOST_BYTES // 2
     text = gzip.decompress(user_data(BOOT, LUGGAGE)).decode()
     assert text == script(BOOT, LUGGAGE)
@@ -229,6 +233,19 @@ def test_what_a_machine_is_told_fits_and_is_a_script() -> None:
     assert told["kit"] == LUGGAGE.kit
     assert told["boot"]["run_id"] == "run-1"
     assert not {"machine_id", "rank", "host", "kit"} & set(told["boot"])
+
+
+@pytest.mark.parametrize(("rank", "to"), [("0", "/0?it's"), ("1", "/1?it's"), ("3", "/1?it's")])
+def test_each_rank_leaves_word_by_a_link_of_its_own(tmp_path: Path, rank: str, to: str) -> None:
+    """The end of the script as a machine runs it, on which the kit could not be had."""
+    text = script(BOOT, LUGGAGE)
+    end = text[text.index('if [ "$code" != 0 ]') :].replace("sleep 1", "")
+    (tmp_path / "rank").write_text(rank)
+    (tmp_path / "first.log").write_text("the kit: HTTP Error 404\n")
+    fakes = 'code=1; shutdown() { :; }; curl() { echo "${@: -1}" > sent; cp last.log body; }\n'
+    subprocess.run(["bash", "-c", fakes + end], cwd=tmp_path, check=True)
+    assert (tmp_path / "sent").read_text().endswith(f"{to}\n")
+    assert "404" in (tmp_path / "body").read_text()
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -146,6 +146,25 @@ def test_a_quota_is_told_as_one(cloud: Control, aws: AwsProvider) -> None:
     cloud.quota("L-DB2E81BA", 10_000)
 
 
+def test_a_profile_that_is_gone_is_told_from_a_new_one(
+    cloud: Control, aws: AwsProvider, owner: str
+) -> None:
+    """EC2 says the same of both; only the new one is worth waiting for."""
+    without = replace(footprint(cloud), instance_profile="tradewind-was-deleted")
+    gone = open_aws(argument(cloud, without, owner))
+    cloud.dials(iam_lag_s=1e12)
+    try:
+        with pytest.raises(Refused) as told:
+            aws.launch(at(aws).request(), 1)
+        assert told.value.kind == "throttled"
+        with pytest.raises(Refused, match="is not there any more") as told:
+            gone.launch(at(gone).request(), 1)
+        assert told.value.kind == "not_allowed"
+        assert "tradewind setup aws" in (told.value.hint or "")
+    finally:
+        cloud.dials(iam_lag_s=0)
+
+
 def test_a_lost_answer_is_found_out(cloud: Control, aws: AwsProvider) -> None:
     """By asking again, with the same token and another link: we, and not boto3 by itself, whose
     last answer, such as that of a throttled call, would stand for all."""

@@ -100,11 +100,12 @@ def _could_not_begin(store: Store, run_id: str, legs: list[int]) -> None:
 
     for leg in legs[-_WORDS:]:
         with suppress(TradewindError):
-            data = store.get(places.first_log(run_id, leg), most=bounds.FIRST_LOG)
-            text = data.decode("utf-8", "replace")
-            click.echo(f"\nwhy a machine of leg {leg} could not begin:")
-            for line in text.strip().splitlines()[-_LINES:]:
-                click.echo(f"  {visible(line)}")
+            for key in store.list_after(places.first_logs(run_id, leg))[:_WORDS]:
+                text = store.get(key, most=bounds.FIRST_LOG).decode("utf-8", "replace")
+                rank = visible(key.rpartition("/")[2].removesuffix(".log").lstrip("0") or "0")
+                click.echo(f"\nwhy rank {rank} of leg {leg} could not start:")
+                for line in text.strip().splitlines()[-_LINES:]:
+                    click.echo(f"  {visible(line)}")
 
 
 def _summary(loaded: Loaded, sight: Sight) -> None:

@@ -28,6 +28,7 @@ from tradewind.providers.aws.machines import (
     listing,
     order,
     paid,
+    profile,
     reservations,
 )
 from tradewind.providers.aws.machines.userdata import user_data
@@ -237,6 +238,15 @@ class AwsProvider:
             if young and order.talks(request):
                 # Made a moment ago, and not known everywhere yet.
                 raise Refused("throttled", error.message) from cause
+            name = self._footprint.instance_profile
+            if isinstance(cause, ClientError) and profile.is_meant(cause):
+                if profile.is_gone(self._account, region, name):
+                    raise Refused(
+                        "not_allowed",
+                        f"{doing}: the machines' instance profile {name} is not there any more",
+                        hint="`tradewind setup aws` makes it again; then `tradewind resume`",
+                    ) from cause
+                raise error
             if isinstance(error, Refused):
                 raise denied.decoded(self._account, region, error) from cause
             raise

@@ -136,7 +136,7 @@ def of_code(doing: str, error: Any) -> TradewindError:
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     row = TABLE.get(code) or Row("unknown" if status >= 500 else "not_allowed")
     if code == "InvalidParameterValue" and "IAM Instance Profile" in words:
-        # EC2 does not know a new one for a minute.
+        # EC2 does not know a new one for a minute (machines/profile.py: or it is gone).
         row = Row("throttled", _SETUP)
     if code == "AuthFailure" and "image" in words.lower():
         row = Row("not_found", "the image is not shared with this account")

@@ -13,8 +13,8 @@ class Luggage(Struct, frozen=True, kw_only=True):
     kit: str
     """A link to it."""
     sha256: str
-    tell: str
-    """A link by which it may leave word that it could not begin."""
+    tell: tuple[str, ...]
+    """Links by which machines may leave word that they could not begin, one a rank."""
     environment: dict[str, str] = {}
 
 

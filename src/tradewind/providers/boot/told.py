@@ -37,7 +37,7 @@ def script(boot: Boot, luggage: Luggage, who: str) -> str:
         "ENVIRONMENT": _exports(luggage.environment),
         "GIVEN": json.encode(given).decode(),
         "PROGRAM": f"{_file(__package__, 'first.py')}\n{asks}\n\nmain(Path(sys.argv[1]), who)",
-        "TELL": luggage.tell.replace("'", "%27"),
+        "TELL": " ".join(shlex.quote(link) for link in luggage.tell),
     }
     text = _file(__package__, "first.sh")
     return re.sub(r"@([A-Z_]+)@", lambda found: parts.get(found[1], found[0]), text)
