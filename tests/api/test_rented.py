@@ -190,9 +190,13 @@ def test_luggage_is_a_kit_by_a_link_that_dies(store: Store, cloud: Control, work
     with urllib.request.urlopen(first.kit) as answer:
         assert hashlib.sha256(answer.read()).hexdigest() == first.sha256
     assert "X-Amz-Expires=3600" in first.kit
-    told = urllib.request.Request(first.tell, data=b"it could not begin", method="PUT")
-    urllib.request.urlopen(told).close()
-    assert store.get(places.first_log("run-1", 1)) == b"it could not begin"
+    several = packer(request(nodes=2), "x86_64").tell
+    for rank, link in enumerate(several):
+        word = b"rank %d could not begin" % rank
+        told = urllib.request.Request(link, data=word, method="PUT")
+        urllib.request.urlopen(told).close()
+        assert store.get(places.first_log("run-1", 1, rank)) == word
+    assert len(several) == 2
     assert first.environment["AWS_REGION"] == "us-east-1"
     assert "SECRET" not in str(first.environment)
     assert packer(request(), "arm64").sha256 != first.sha256

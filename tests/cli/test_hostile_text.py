@@ -68,7 +68,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     beat = a_beat(doing=EVIL, reason=EVIL, tail=EVIL, figures=(replace(figures(), host=EVIL),))
     (folder / "runs" / RUN / "machines" / EVIL).mkdir(parents=True)
     (folder / "runs" / RUN / "machines" / EVIL / "heartbeat.json").write_bytes(json.encode(beat))
-    opened.create(places.first_log(RUN, 1), EVIL.encode() + b"\xff\xfe")
+    opened.create(places.first_log(RUN, 1, 0), EVIL.encode() + b"\xff\xfe")
     opened.create(places.log_piece(RUN, 1, 0, 0), EVIL.encode() + b"\xff\xc2")
     ended: list[Event] = [
         replace(submitted(spec), run_id=CLOSED),
@@ -78,7 +78,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
         Closed(reason=EVIL),
     ]
     assert journal.append(opened, CLOSED, 1, writer="w", at=AT, events=ended)
-    opened.create(places.first_log(CLOSED, 1), EVIL.encode() + b"\xff\xfe")
+    opened.create(places.first_log(CLOSED, 1, 0), EVIL.encode() + b"\xff\xfe")
     for name in ("broken", EVIL.replace("/", "-")):
         path = folder / "runs" / name / "journal" / f"{1:020d}.json"
         path.parent.mkdir(parents=True)

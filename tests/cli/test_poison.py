@@ -39,7 +39,7 @@ OF_A_RUN = {
     "volume": lambda run: places.run(run) + "volumes/" + "1000".zfill(20) + ".jsonl",
     "resume": lambda run: places.resume(run, 1),
     "address": lambda run: places.address(run, 1),
-    "first": lambda run: places.first_log(run, 1),
+    "first": lambda run: places.first_log(run, 1, 0),
     "log": lambda run: places.log_piece(run, 1, 0, 0),
     "metrics": lambda run: places.piece(places.metrics(run, 1, 0), 0),
     "checkpoint": lambda run: places.checkpoint(run, 1, 7),
