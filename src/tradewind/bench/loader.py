@@ -161,10 +161,12 @@ def _measured(kind: Kind, folder: Path, seconds: float) -> dict[str, Any]:
 
 def _rate(kind: Kind, options: dict[str, Any], seconds: float) -> float:
     """Samples a second that get through steps and loader."""
-    from torch.utils.data import DataLoader
+    from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
 
+    in_order = SequentialSampler(kind.dataset)
+    sampler = measuring.Ending(BatchSampler(in_order, kind.batch, drop_last=False))
     with measuring.unwarned():
-        loader = DataLoader(kind.dataset, kind.batch, **options)
+        loader = DataLoader(kind.dataset, batch_sampler=sampler, **options)
         batches = iter(loader)
     next(batches)
     began, count = clock.stopwatch(), 0
@@ -178,5 +180,5 @@ def _rate(kind: Kind, options: dict[str, Any], seconds: float) -> float:
         count += 1
         clock.sleep(kind.step_s)
     rate = count * kind.batch / (clock.stopwatch() - began)
-    del batches
+    sampler.end(batches)
     return max(rate, 1e-9)

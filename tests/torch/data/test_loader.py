@@ -189,3 +189,23 @@ def test_words_for_what_is_wrong(tmp_path: Path) -> None:
         tw.loader([1], 0, folder=tmp_path)
     with pytest.raises(InvalidValue, match="a step cannot take -1 s"):
         tw.loader([1], step_s=-1, folder=tmp_path)
+
+
+def test_a_loader_that_is_ended_early_has_all_its_workers_done() -> None:
+    """None is cut off while it sends a batch: of what was begun, all is taken."""
+    from tradewind.torch.data.measuring import Ending
+
+    asked: list[int] = []
+
+    def batches() -> Iterator[list[int]]:
+        for number in range(1000):
+            asked.append(number)
+            yield [number]
+
+    sampler = Ending(batches())
+    own = iter(DataLoader(list(range(1000)), batch_sampler=sampler, num_workers=2))
+    taken = [next(own) for _ in range(3)]
+    sampler.end(own)
+    assert len(taken) == 3
+    assert own._tasks_outstanding == 0
+    assert len(asked) < 12

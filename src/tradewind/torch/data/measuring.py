@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -104,6 +104,26 @@ def made(dataset: Any, samples: Samples, collate: Callable[[Any], Any]) -> Itera
         yield collate(many(numbers) if callable(many) else [dataset[each] for each in numbers])
 
 
+class Ending:
+    """A batch sampler that can be ended early: what workers have begun is taken then, and none is
+    cut off while it sends a batch, of which it would print a traceback."""
+
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches, self._over = batches, False
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in self._batches:
+            if self._over:
+                return
+            yield each
+
+    def end(self, batches: Iterator[Any]) -> None:
+        """Of the loader's own."""
+        self._over = True
+        for _ in batches:
+            pass
+
+
 def trial(
     dataset: Any, workers: int, samples: Samples, options: dict[str, Any], step_s: float = 0.0
 ) -> Trial:
@@ -111,7 +131,7 @@ def trial(
     for a GPU: being woken up for every batch has its price on a busy machine."""
     from torch.utils.data import DataLoader
 
-    sampler = list(islice(samples.batches(), 4 * workers + _TRIAL_MOST))
+    sampler = Ending(list(islice(samples.batches(), 4 * workers + _TRIAL_MOST)))
     with seeding.aside(), unwarned():
         loader = DataLoader(dataset, batch_sampler=sampler, num_workers=workers, **options)
         batches = iter(loader)
@@ -127,7 +147,7 @@ def trial(
                 break
         taken_s = max(clock.stopwatch() - began, 1e-6)
         taking_s = (time.thread_time() - cpu) / max(1, count)
-        del batches, loader  # which ends the workers
+        sampler.end(batches)
     return Trial(workers, taken_s / max(1, count), taking_s, paced=step_s > 0)
 
 
