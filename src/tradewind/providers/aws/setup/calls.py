@@ -91,7 +91,7 @@ def _explained(doing: str) -> Iterator[None]:
         with troubles.explained(doing):
             yield
     except TradewindError as error:
-        if error.hint and "aws setup" in error.hint and "--print" not in error.hint:
+        if error.hint and "setup aws" in error.hint and "--print" not in error.hint:
             error.hint = "run it again; what was made so far is found"
         raise
 
