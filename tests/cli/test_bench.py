@@ -235,6 +235,19 @@ def test_loader(cli: Cli) -> None:
         assert set(about["ours"]) == {"num_workers", "prefetch_factor", "chosen_in_s"}
 
 
+@pytest.mark.slow
+def test_training_in_turns(cli: Cli, tmp_path: Path) -> None:
+    """Three processes at once, each turn against the plain loop's beside it."""
+    options = ("--device", "cpu", "--in-turns", "--steps", "10", "--turns", "3")
+    found = cli("bench", "training", *options, "--dir", str(tmp_path), "--json").json
+    assert found["steps"] == 30
+    for kind in ("silent", "session"):
+        low, high = found[f"{kind}_half_within"]
+        assert low <= found[f"{kind}_overhead"] <= high
+        assert found[f"{kind}_ms"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_loader_of_ones_own(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "owndata.py").write_text(

@@ -80,21 +80,90 @@ def measure(
     }
 
 
+def in_turns(
+    folder: Path,
+    device: str,
+    *,
+    model: str = "",
+    steps: int = 20,
+    turns: int = 20,
+    kinds: tuple[str, ...] = ("plain", "session"),
+    progress: Callable[[str], object] = lambda what: None,
+) -> dict[str, Any]:
+    """All loops at once, each in its process, taking turns of a few steps. A machine whose speed
+    drifts by more than a session costs drifts for all of them; what one turn of a loop took is held
+    against the turn of the first kind beside it."""
+    model = model or ("launches" if device == "cuda" else "small")
+    place = folder / f"tradewind-bench-{clock.new_id('t')}"
+    place.mkdir(parents=True)
+    jobs: dict[str, subprocess.Popen[str]] = {}
+    took: dict[str, list[float]] = {kind: [] for kind in kinds}
+    try:
+        about: dict[str, Any] = {}
+        for kind in kinds:
+            jobs[kind] = _started(kind, model, device, steps, 0, place / kind)
+            about = _answer(kind, jobs[kind])
+        for turn in range(turns):
+            for kind in kinds if turn % 2 == 0 else reversed(kinds):
+                stdin = jobs[kind].stdin
+                assert stdin is not None
+                stdin.write("go\n")
+                stdin.flush()
+                took[kind].append(_answer(kind, jobs[kind]))
+            progress(f"turn {turn + 1} of {turns}")
+    finally:
+        for job in jobs.values():
+            job.kill()
+            job.wait()
+        shutil.rmtree(place, ignore_errors=True)
+    found: dict[str, Any] = {**about, "steps": steps * turns, "turns": turns}
+    for kind in kinds:
+        found[f"{kind}_ms"] = round(1e3 * median(took[kind]) / steps, 3)
+    for kind in kinds[1:]:
+        pairs = zip(took[kind], took[kinds[0]], strict=True)
+        ratios = sorted(ours / plain - 1 for ours, plain in pairs)
+        found[f"{kind}_overhead"] = round(median(ratios), 5)
+        found[f"{kind}_half_within"] = [
+            round(ratios[len(ratios) // 4], 5),
+            round(ratios[(3 * len(ratios)) // 4 - (len(ratios) % 4 == 0)], 5),
+        ]
+    return found
+
+
+def _answer(kind: str, job: subprocess.Popen[str]) -> Any:
+    assert job.stdout is not None
+    line = job.stdout.readline()
+    if not line:
+        assert job.stderr is not None
+        raise SourceFailed(f"the loop {kind!r} has failed: {job.stderr.read().strip()[-500:]}")
+    return json.loads(line)
+
+
 def _job(
     kind: str, model: str, device: str, steps: int, save_every: int, folder: Path
 ) -> dict[str, Any]:
-    command = [sys.executable, "-P", "-m", "tradewind.bench.training_job", kind, model, device]
-    ran = subprocess.run(
-        [*command, str(steps), str(save_every), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=_LIMIT_S,
-        check=False,
-    )
-    if ran.returncode:
-        raise SourceFailed(f"the loop {kind!r} has failed: {ran.stderr.strip()[-500:]}")
-    found: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    job = _started(kind, model, device, steps, save_every, folder)
+    try:
+        out, err = job.communicate(timeout=_LIMIT_S)
+    finally:
+        job.kill()
+    if job.returncode:
+        raise SourceFailed(f"the loop {kind!r} has failed: {err.strip()[-500:]}")
+    found: dict[str, Any] = json.loads(out.splitlines()[-1])
     return found
+
+
+def _started(
+    kind: str, model: str, device: str, steps: int, save_every: int, folder: Path
+) -> subprocess.Popen[str]:
+    command = [sys.executable, "-P", "-m", "tradewind.bench.training_job", kind, model, device]
+    return subprocess.Popen(
+        [*command, str(steps), str(save_every), str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def estimated_tokens_s(accelerator: Accelerator) -> float:

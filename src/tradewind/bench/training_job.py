@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,36 @@ class Job:
         self._optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, fused=self._cuda)
 
     def run(self, kind: str, steps: int, save_every: int, folder: Path) -> dict[str, Any]:
-        all_of_them, session = WARM + steps, None
+        all_of_them = WARM + steps
+        loop, session = self._loop(kind, all_of_them, save_every, folder)
+        steps_s = self._timed(loop, steps)
+        before = self._idle()
+        for _ in loop:
+            pass
+        if session is not None:
+            session.finish()
+        return {
+            "steps_s": steps_s,
+            "end_s": self._idle() - before,
+            "told": len(session.metrics) if session is not None else 0,
+            "saves": all_of_them // save_every if session is not None else 0,
+            **self._about(),
+        }
+
+    def in_turns(self, kind: str, steps: int, folder: Path, asked: Iterable[str]) -> Iterator[Any]:
+        """Without checkpoints: `steps` for each line that is asked, and what they took."""
+        loop, _ = self._loop(kind, 1 << 30, 1 << 30, folder)
+        yield self._about()
+        for _ in asked:
+            yield self._timed(loop, steps)
+
+    def _loop(
+        self, kind: str, steps: int, save_every: int, folder: Path
+    ) -> tuple[Iterator[None], Any]:
+        """It, warm, and its session."""
+        session: Any = None
         if kind == "plain":
-            loop = self._plain(all_of_them)
+            loop = self._plain(steps)
         else:
             import tradewind.torch as tw
 
@@ -69,22 +96,19 @@ class Job:
                 every_steps=save_every,
                 telemetry=kind != "silent",
             )
-            loop = self._with(session, all_of_them)
+            loop = self._with(session, steps)
         for _ in range(WARM):
             next(loop)
+        return loop, session
+
+    def _timed(self, loop: Iterator[None], steps: int) -> float:
         began = self._idle()
         for _ in range(steps):
             next(loop)
-        made = self._idle()
-        for _ in loop:
-            pass
-        if session is not None:
-            session.finish()
+        return self._idle() - began
+
+    def _about(self) -> dict[str, Any]:
         return {
-            "steps_s": made - began,
-            "end_s": self._idle() - made,
-            "told": len(session.metrics) if session is not None else 0,
-            "saves": all_of_them // save_every if session is not None else 0,
             "weights": sum(p.numel() for p in self.model.parameters()),
             "device": self._torch.cuda.get_device_name() if self._cuda else "cpu",
             "torch": str(self._torch.__version__),
@@ -145,12 +169,20 @@ class _Windows:
 
 
 def main(kind: str, model: str, device: str, steps: int, save_every: int, folder: Path) -> None:
+    """With `save_every` 0 in turns: each line of the standard input is one."""
     import torch
 
     if device == "cpu":
         torch.set_num_threads(1)
-    found = Job(SHAPES[model], device).run(kind, steps, save_every, folder)
-    sys.stdout.write(json.dumps(found) + "\n")
+    job = Job(SHAPES[model], device)
+    found = (
+        job.in_turns(kind, steps, folder, sys.stdin)
+        if save_every == 0
+        else [job.run(kind, steps, save_every, folder)]
+    )
+    for each in found:
+        sys.stdout.write(json.dumps(each) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

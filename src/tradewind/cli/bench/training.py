@@ -29,6 +29,11 @@ from tradewind.cli.base import Command
 @click.option("--turns", type=click.IntRange(1), default=2, show_default=True, help="Of each loop.")
 @click.option("--save-every", type=click.IntRange(1), default=100, show_default=True, help="Steps.")
 @click.option(
+    "--in-turns",
+    is_flag=True,
+    help="All loops at once, in turns of a few steps, without checkpoints: for small models.",
+)
+@click.option(
     "--dir",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -43,6 +48,7 @@ def command(
     model: str | None,
     turns: int,
     save_every: int,
+    in_turns: bool,
     folder: Path,
     as_json: bool,
 ) -> None:
@@ -53,6 +59,9 @@ def command(
     from tradewind.bench.checkpoint.measure import best_device
 
     device = device or best_device()
+    if in_turns:
+        _in_turns(folder.absolute(), device, model or "", steps, turns, as_json=as_json)
+        return
     with render.busy("training"):
         found = bench.measure(
             folder.absolute(),
@@ -80,3 +89,25 @@ def command(
         f" with {render.count(found['saves'], 'checkpoint')} in {found['steps']} steps;"
         f" its end takes {found['end_s']:.2f} s"
     )
+
+
+def _in_turns(
+    folder: Path, device: str, model: str, steps: int, turns: int, *, as_json: bool
+) -> None:
+    from tradewind.bench import training as bench
+
+    kinds = ("plain", "silent", "session")
+    with render.busy("training"):
+        found = bench.in_turns(folder, device, model=model, steps=steps, turns=turns, kinds=kinds)
+    if as_json:
+        render.print_json(found)
+        return
+    words = {"silent": "a session without telemetry", "session": "a session"}
+    click.echo(f"{found['weights']:,} weights on {found['device']}, torch {found['torch']}")
+    click.echo(f"plain loop: {found['plain_ms']:.2f} ms a step")
+    for kind in kinds[1:]:
+        low, high = found[f"{kind}_half_within"]
+        click.echo(
+            f"{words[kind]} costs {100 * found[f'{kind}_overhead']:+.2f} %,"
+            f" in half of {turns} turns {100 * low:+.2f} to {100 * high:+.2f} %"
+        )
