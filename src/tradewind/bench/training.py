@@ -114,7 +114,7 @@ def in_turns(
     finally:
         for job in jobs.values():
             job.kill()
-            job.wait()
+            job.communicate()
         shutil.rmtree(place, ignore_errors=True)
     found: dict[str, Any] = {**about, "steps": steps * turns, "turns": turns}
     for kind in kinds:
