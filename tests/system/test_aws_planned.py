@@ -115,7 +115,7 @@ def test_a_planned_training_is_taken_and_goes_on_elsewhere(
     assert {each["zone"] for each in taken} <= {
         world.cloud.zone_names()["use1-az2"]
     }  # some leave before they are taken
-    assert "goes on from step" in world.output(run_id)
+    assert "resuming from step" in world.output(run_id)
     assert weights(world.output(run_id)) == undisturbed
     spec = loaded.state.spec
     assert spec is not None

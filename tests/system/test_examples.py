@@ -87,5 +87,5 @@ def test_killed_examples_end_as_if_nothing_had_happened(case: str, tmp_path: Pat
     killed.kill()
     assert process.wait(30) == -signal.SIGKILL
     log = killed.run()
-    assert re.search(r"goes on from step [1-9]", log), log
+    assert re.search(r"resuming from step [1-9]", log), log
     assert weights(log) == weights(whole)

@@ -115,7 +115,7 @@ def test_two_ranks_by_torchrun(
         assert found, first.log.read_text()
     last = Launched(framework, tmp_path / "broken", *words)
     assert last.code() == 0, last.log.read_text()
-    assert "goes on from step" in last.log.read_text()
+    assert "resuming from step" in last.log.read_text()
     assert whole.code() == 0, whole.log.read_text()
     ours, theirs = last.weights(), whole.weights()
     assert ours.keys() == theirs.keys()
@@ -140,7 +140,7 @@ def test_the_examples_by_tradewind_run_on_machines_that_are_taken(
     state = made.over(run, within_s=300)
     log = made.log(run).decode()
     assert len(state.requests) == 3
-    assert "goes on from step" in log  # what a machine without notice said last is lost
+    assert "resuming from step" in log  # what a machine without notice said last is lost
     assert re.search(r"ends after step (\d+); step \1 is saved", log)
     done = subprocess.run(
         [sys.executable, script], cwd=alone, env=made.env, capture_output=True, text=True

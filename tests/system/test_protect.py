@@ -66,7 +66,7 @@ def test_a_project_without_money_waits_for_it(home: Path, tmp_path: Path) -> Non
     run = begun(tmp_path / "poor", "  {command: echo done}\n", "--project", "nlp")
     other = begun(tmp_path / "rich", "  {command: echo done}\n", "--project", "vision")
     eventually(lambda: over(other), within_s=60)
-    eventually(lambda: "nothing is bought for now" in tradewind("show", run))
+    eventually(lambda: "waiting for the project's budget" in tradewind("show", run))
     events = runs_store.load(stores.open(), run).events
     assert not any(isinstance(event, LegRequested) for event in events)
     assert outcome(run) == ""

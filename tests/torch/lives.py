@@ -96,7 +96,7 @@ class Life:
 
     def begun(self) -> int:
         """The step that it went on from."""
-        found = re.search(r"goes on from step (\d+)", self.log())
+        found = re.search(r"resuming from step (\d+)", self.log())
         return int(found[1]) if found else 0
 
     def at(self, step: int) -> Life:

@@ -74,7 +74,7 @@ def test_taken_machines_make_no_difference(
     eventually(lambda: over(run), within_s=120)
     log = tradewind("logs", run)
     assert len(runs_store.load(store, run).state.requests) == 3
-    assert "goes on from step" in log, log
+    assert "resuming from step" in log, log
     assert re.search(r"ends after step (\d+); step \1 is saved", log)
     expected, _ = alone.communicate(timeout=120)
     assert weights(log) == weights(expected)
