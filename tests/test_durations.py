@@ -29,6 +29,9 @@ EXCUSED: dict[str, str] = {
     "tests/api/test_rented.py::test_nothing_is_rented_where_nothing_is_set_up": (
         "the first of its file: a server of AWS's API starts with it"
     ),
+    "tests/test_docs.py::test_commands_in_the_documentation_do_what_it_says[docs/pictures.md]": (
+        "draws every chart of the page, each in a process that imports matplotlib"
+    ),
 }
 
 

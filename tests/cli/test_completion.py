@@ -85,6 +85,7 @@ def test_runs(bin_folder: Path) -> None:
     assert completed(bin_folder, f"tradewind show {live[0][:-3]}") == live
 
 
+@pytest.mark.slow
 def test_names_and_files(bin_folder: Path) -> None:
     assert completed(bin_folder, "tradewind offers h100") == [
         "H100-SXM",

@@ -86,6 +86,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
+@pytest.mark.slow
 def test_every_command_on_a_real_terminal(store: str, tmp_path: Path) -> None:
     env = os.environ | {
         "TRADEWIND_HOME": str(tmp_path),

@@ -102,6 +102,7 @@ def test_schedulers_go_on(scheduler: str, tmp_path: Path) -> None:
     assert all(torch.equal(whole[name], parts[name]) for name in whole), (whole, parts)
 
 
+@pytest.mark.slow
 def test_epochs_with_something_between_them(tmp_path: Path) -> None:
     """A training that ended in the middle of the second epoch, or right at its end."""
     for stop in (7, 10):
@@ -341,6 +342,7 @@ def adapted(folder: Path, steps: int, *, base: int = 0, **more: Any) -> dict[str
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", [True, False])
 def test_what_is_frozen_may_be_left_out(tmp_path: Path, then: bool) -> None:
     expected = adapted(tmp_path / "whole", 9)
