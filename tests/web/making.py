@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tradewind.base.units import Micros
+from tradewind.model.limits import Limits
 from tradewind.model.plan import Loser, Plan, Plans, Relaxation
-from tradewind.model.workload import Limits, Train, Workload
+from tradewind.model.train import Train
+from tradewind.model.workload import Workload
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 

@@ -14,7 +14,7 @@ from tradewind.base.units import Micros
 from tradewind.estimate.cases import STACKS as ESTIMATED
 from tradewind.estimate.measurements import stack_of
 from tradewind.estimate.question import RECOMPUTES, SHARDINGS
-from tradewind.model import workload as values
+from tradewind.model import train as values
 
 
 def train(**more: Any) -> Train:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 from typing import Any
 
 from tradewind.base import clock
@@ -121,12 +121,10 @@ def in_turns(
         found[f"{kind}_ms"] = round(1e3 * median(took[kind]) / steps, 3)
     for kind in kinds[1:]:
         pairs = zip(took[kind], took[kinds[0]], strict=True)
-        ratios = sorted(ours / plain - 1 for ours, plain in pairs)
+        ratios = [ours / plain - 1 for ours, plain in pairs]
         found[f"{kind}_overhead"] = round(median(ratios), 5)
-        found[f"{kind}_half_within"] = [
-            round(ratios[len(ratios) // 4], 5),
-            round(ratios[(3 * len(ratios)) // 4 - (len(ratios) % 4 == 0)], 5),
-        ]
+        low, _, high = quantiles(ratios, n=4, method="inclusive")
+        found[f"{kind}_half_within"] = [round(low, 5), round(high, 5)]
     return found
 
 

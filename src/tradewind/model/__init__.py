@@ -13,18 +13,13 @@ if TYPE_CHECKING:
     from tradewind.model.accelerator import Accelerator
     from tradewind.model.account import Discount, Quota, Reservation, Scope
     from tradewind.model.instance import InstanceType
+    from tradewind.model.job import Job
+    from tradewind.model.limits import Limits
     from tradewind.model.observation import Observation
     from tradewind.model.offer import MARKETS, Market, Offer, Price
     from tradewind.model.rate import Rate
-    from tradewind.model.workload import (
-        Checkpoint,
-        Data,
-        Job,
-        Limits,
-        Measured,
-        Train,
-        Workload,
-    )
+    from tradewind.model.train import Train
+    from tradewind.model.workload import Checkpoint, Data, Measured, Workload
 
 __all__ = [
     "MARKETS",
@@ -54,8 +49,8 @@ _HOME = {
     "Data": "workload",
     "Discount": "account",
     "InstanceType": "instance",
-    "Job": "workload",
-    "Limits": "workload",
+    "Job": "job",
+    "Limits": "limits",
     "MARKETS": "offer",
     "Market": "offer",
     "Measured": "workload",
@@ -66,7 +61,7 @@ _HOME = {
     "Rate": "rate",
     "Reservation": "account",
     "Scope": "account",
-    "Train": "workload",
+    "Train": "train",
     "Workload": "workload",
 }
 

@@ -6,12 +6,14 @@ one InvalidValue when it is made; a reader of files asks for them first, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 from tradewind.base.errors import InvalidValue
 
 MOST = 10**18  # no count that means something here is larger
+NOTHING: Collection[str] = frozenset()
 
 
 class Fault(NamedTuple):
@@ -26,6 +28,11 @@ def raise_any(value: str, faults: Iterable[Fault]) -> None:
         lines = [f"{value}.{fault.field}: {fault.message}" for fault in found]
         hints = [fault.hint for fault in found if fault.hint]
         raise InvalidValue("\n".join(lines), hint=hints[0] if hints else None)
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Of a dataclass."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def whole(values: Mapping[str, Any], *names: str, field: str = "") -> Iterator[Fault]:

@@ -27,6 +27,8 @@ CATEGORIES = {
 }
 """By name, the unit of its prices, and what is charged for."""
 ANY = "*"
+Place = tuple[str, str]
+"""Provider and region."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class RateCard:
             hint=f"tradewind catalog rates --category {category} lists what is known",
         )
 
-    def traffic(self, start: tuple[str, str], end: tuple[str, str]) -> Found | None:
+    def traffic(self, start: Place, end: Place) -> Found | None:
         """For a gigabyte from one (provider, region) to another; None: within one it is free. A
         provider that has no price between its regions charges as for the internet."""
         if start == end:

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tradewind.model import Data
-from tradewind.model.ratecard import Found, RateCard
-
-Place = tuple[str, str]
-"""Provider and region."""
+from tradewind.model.ratecard import Found, Place, RateCard
 
 
 @dataclass(frozen=True, slots=True)

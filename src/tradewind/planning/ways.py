@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue
+from tradewind.model.job import STOP
 from tradewind.model.run import Facts, Spec, Way
-from tradewind.model.workload import STOP
 from tradewind.planning import finish
 
 if TYPE_CHECKING:

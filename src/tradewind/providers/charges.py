@@ -5,12 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tradewind.model.ratecard import Found, RateCard
+from tradewind.model.ratecard import Found, Place, RateCard
 from tradewind.model.usage import Rates
 
 _MONTH_H = 30 * 24
-Place = tuple[str, str]
-"""Provider and region."""
 
 
 def disk_hour(card: RateCard, place: Place, gb: int) -> int:

@@ -17,8 +17,10 @@ from tradewind.base.units import (
 from tradewind.base.units import format_hours as span
 
 if TYPE_CHECKING:
+    from tradewind.model.limits import Limits
     from tradewind.model.plan import Plan, Plans
-    from tradewind.model.workload import Limits, Measured, Train, Workload
+    from tradewind.model.train import Train
+    from tradewind.model.workload import Measured, Workload
 
 LONGEST = 160  # characters of a name or a reason
 

@@ -9,22 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tradewind.model.job import ON_IDLE, Job
+from tradewind.model.limits import COMMITMENTS, Limits
 from tradewind.model.offer import MARKETS
-from tradewind.model.workload import (
-    COMMITMENTS,
-    ON_IDLE,
-    OPTIMIZERS,
-    PRECISIONS,
-    RECOMPUTES,
-    SHARDINGS,
-    STACKS,
-    Checkpoint,
-    Data,
-    Job,
-    Limits,
-    Measured,
-    Train,
-)
+from tradewind.model.train import OPTIMIZERS, PRECISIONS, RECOMPUTES, SHARDINGS, STACKS, Train
+from tradewind.model.workload import Checkpoint, Data, Measured
 from tradewind.workload import kinds, shapes
 from tradewind.workload.kinds import Kind
 

@@ -15,7 +15,8 @@ from tradewind.base import yamltree
 from tradewind.base.errors import BadFile, BadWorkload, InvalidValue, TradewindError
 from tradewind.base.yamltree import DEEPEST, Node, Problems
 from tradewind.model import buckets
-from tradewind.model.workload import Limits, Workload
+from tradewind.model.limits import Limits
+from tradewind.model.workload import Workload
 from tradewind.workload import fields, shapes, synonyms
 from tradewind.workload.fields import SECTIONS, Field, Section
 from tradewind.workload.kinds import Context, Faulty, is_path, within

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tradewind.cli.plan.plantype import Named
     from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
+    from tradewind.model.job import Job
     from tradewind.model.plan import Plan, Plans
-    from tradewind.model.workload import Job
     from tradewind.planning.planner import Planner
 
 # What an option says, as a field of the workload file.

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from tradewind.base.errors import BadFile, InvalidValue, NotFound
-from tradewind.model.workload import RECOMPUTES, SHARDINGS
+from tradewind.model.train import RECOMPUTES, SHARDINGS
 
 VARIABLE = "TRADEWIND_LAYOUT"
 _DEGREES = ("dp", "tp", "pp", "cp", "ep", "vp")

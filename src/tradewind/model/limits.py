@@ -1,0 +1,150 @@
+"""What a plan must keep to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from tradewind.model import checks
+from tradewind.model.checks import Fault
+from tradewind.model.offer import MARKETS
+
+if TYPE_CHECKING:
+    from tradewind.base.units import Micros
+    from tradewind.model.offer import Market
+
+COMMITMENTS = ("1y", "3y")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a plan must keep to. None means no limit; names take globs, and capitals do not matter.
+
+    A region is `eu-*` of any provider or `aws/eu-west-1` of one. What `exclude` matches (a provider
+    or a region, written as in `regions`) is out, whatever else is allowed.
+    """
+
+    deadline: datetime | None = None
+    """A moment with a zone; or `within_s`, from whenever the work is started."""
+    within_s: int | None = None
+    budget: Micros | None = None
+    confidence: float = 0.8
+    """The chance of meeting the deadline that is wanted."""
+    hard: bool = False
+    """Past the deadline the work is worth nothing: stop."""
+    providers: tuple[str, ...] | None = None
+    exclude: tuple[str, ...] | None = None
+    regions: tuple[str, ...] | None = None
+    markets: tuple[Market, ...] | None = None
+    accelerators: tuple[str, ...] | None = None
+    max_nodes: int | None = None
+    max_accelerators: int | None = None
+    """Of all machines together."""
+    commit: str | None = None
+    """`1y` or `3y`: prices that ask for a new commitment of that length compete too."""
+    assume_capacity: tuple[str, ...] | None = None
+    """How likely machines are to be had, instead of what we believe: `90%` of all, `aws=90%`,
+    `aws/us-east-1=50%` or `p5.48xlarge=50%` of some; the last that fits counts."""
+
+    def __post_init__(self) -> None:
+        checks.raise_any("limits", self.faults(checks.fields_of(self)))
+
+    def deadline_at(self, now: datetime) -> datetime | None:
+        """The moment by which work started `now` must be done."""
+        if self.within_s is not None:
+            return now + timedelta(seconds=self.within_s)
+        return self.deadline
+
+    def allows(self, provider: str, region: str) -> bool:
+        if self.exclude and (
+            _fits(provider, self.exclude) or _in_place(provider, region, self.exclude)
+        ):
+            return False
+        if self.providers is not None and not _fits(provider, self.providers):
+            return False
+        return self.regions is None or _in_place(provider, region, self.regions)
+
+    def allows_market(self, market: str) -> bool:
+        return self.markets is None or market in self.markets
+
+    def assumed(self, provider: str, region: str, instance_type: str) -> float | None:
+        """The chance to have it that the user takes for given; None where that is left to us."""
+        names = (provider, f"{provider}/{region}", f"{provider}/{instance_type}", instance_type)
+        found = None
+        for text in self.assume_capacity or ():
+            glob, share = _assumption(text)
+            if any(_fits(name, (glob,)) for name in names):
+                found = share
+        return found
+
+    def allows_accelerator(self, name: str) -> bool:
+        return self.accelerators is None or _fits(name, self.accelerators)
+
+    @staticmethod
+    def faults(
+        values: Mapping[str, Any], wrong: Collection[str] = checks.NOTHING
+    ) -> Iterator[Fault]:
+        deadline = values.get("deadline")
+        if deadline is not None and not isinstance(deadline, datetime):
+            yield Fault("deadline", f"{checks.shown(deadline)} is no moment")
+        elif deadline is not None and deadline.utcoffset() is None:
+            yield Fault("deadline", "it has no time zone", "2026-12-01T08:00+01:00")
+        if deadline is not None and values.get("within_s") is not None:
+            yield Fault("deadline", "it is both a moment and a length of time")
+        # A hundred years: beyond it a moment cannot be reckoned, and nobody waits.
+        yield from checks.whole(values, "within_s", field="deadline")
+        within = values.get("within_s")
+        if isinstance(within, int) and within > 100 * 366 * 86_400:
+            yield Fault("deadline", "it is more than a hundred years away")
+        yield from checks.whole(values, "budget")
+        yield from checks.flag(values, "hard")
+        dated = values.get("within_s") is not None or deadline is not None or "deadline" in wrong
+        if values.get("hard") and not dated:
+            yield Fault("hard", "what is hard? deadline is missing", "deadline: 48h")
+        confidence = values.get("confidence")
+        if confidence is not None and not (isinstance(confidence, float) and 0 < confidence < 1):
+            yield Fault("confidence", f"{checks.shown(confidence)} is not between 0 % and 100 %")
+        yield from checks.listed(
+            values, "providers", "exclude", "regions", "markets", "accelerators"
+        )
+        yield from checks.whole(values, "max_nodes", "max_accelerators")
+        for market in values.get("markets") or ():
+            if market not in MARKETS:
+                yield Fault("markets", f"{market!r} is none of {', '.join(MARKETS)}")
+        yield from checks.choice(values, "commit", COMMITMENTS)
+        yield from checks.listed(values, "assume_capacity")
+        for text in values.get("assume_capacity") or ():
+            if isinstance(text, str) and _assumption(text) is _NO_ASSUMPTION:
+                yield Fault(
+                    "assume_capacity",
+                    f"{text!r} is no share above 0 % and up to 100 %",
+                    "90%, or aws=90%, or p5.48xlarge=50%",
+                )
+        providers, exclude = values.get("providers"), values.get("exclude")
+        if providers and exclude and all(_fits(name, exclude) for name in providers):
+            yield Fault("exclude", "every provider that is allowed is excluded too")
+
+
+def _fits(name: str, patterns: Collection[str]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(name.lower(), pattern.lower()) for pattern in patterns)
+
+
+_NO_ASSUMPTION = ("", 0.0)
+
+
+def _assumption(text: str) -> tuple[str, float]:
+    """`aws=90%` as a glob and a share; `90%` is of everything."""
+    found = re.fullmatch(r"(?:(.+)=)?\s*(\d+(?:\.\d+)?)\s*%", text.strip())
+    if not found or not 0 < float(found[2]) <= 100:
+        return _NO_ASSUMPTION
+    return (found[1] or "*").strip(), float(found[2]) / 100
+
+
+def _in_place(provider: str, region: str, patterns: Collection[str]) -> bool:
+    """Some regions have slashes of their own (`France/FR/EU`), so both spellings are tried."""
+    return _fits(region, patterns) or _fits(f"{provider}/{region}", patterns)
