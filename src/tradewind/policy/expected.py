@@ -307,5 +307,5 @@ def _reason(
             return f"{name}: no time is left to wait or to gamble, {slack}"
         return f"{name}: dearer now, but slack is worth more, {slack}"
     life = next(m.life_h for m in markets if m.option == pick)
-    doing = "stays" if pick == known.holding else "is taken"
+    doing = "stays" if pick == known.holding else "is chosen"
     return f"{name} {doing}: likely held for {format_hours(life)} more, {slack}"
