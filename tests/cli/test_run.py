@@ -198,8 +198,8 @@ def test_stop_and_resume(home: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words", "code"),
     [
-        ("run nowhere.yaml --local --yes", "no file nowhere.yaml", 3),
-        ("run {work} --yes", "no target: add --on CLOUD or --local", 2),
+        ("run nowhere.yaml --local --yes", "no file nowhere.yaml", 5),
+        ("run {work} --yes", "no target: add --local, or set up a cloud", 2),
         ("run {work} --nodes 2 --yes", "go with --local", 2),
         ("run {work} --trace t.csv --yes", "go with --local", 2),
         ("run {work} --local --chaos 9s --trace t.csv --yes", "exclude each other", 2),

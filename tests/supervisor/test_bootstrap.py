@@ -179,8 +179,8 @@ def test_an_interpreter_that_has_it_is_used_and_a_killed_supervisor_is_started_a
     [
         ("{folder}/kit.tar", "nothing says what"),
         ("{folder}/kit.tar#sha256=" + "0" * 64, "not what it should be"),
-        ("{folder}/none/" + "0" * 64 + "/kit.tar", "cannot be had"),
-        ("http://example.com/" + "0" * 64 + "/kit.tar", "cannot be had by http"),
+        ("{folder}/none/" + "0" * 64 + "/kit.tar", "cannot be downloaded"),
+        ("http://example.com/" + "0" * 64 + "/kit.tar", "cannot be downloaded by http"),
         ("", "names no kit"),
     ],
 )

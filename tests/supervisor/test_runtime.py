@@ -37,7 +37,7 @@ def test_a_job_that_succeeds(launch: Launch) -> None:
     assert machine.log() == f"hello\nrun-1 1\n{work}\n"  # before the end is reported
     machine.run.record(OVER)
     until(lambda: machine.off)
-    assert machine.why == ["its leg is over: all is done"]
+    assert machine.why == ["its leg has ended: all is done"]
     assert machine.does("finished")
 
 
