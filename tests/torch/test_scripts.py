@@ -51,7 +51,7 @@ EXACT_TOO = [
     "accelerated number",
 ]
 REFUSED = {
-    "scaled late": "that the session does not hold",
+    "scaled late": "the session does not hold a OneCycleLR",
     "wrapped threads": "gives other batches than before",
     "prefetched late": "something is stepped after session.step()",
     "sharpness alone": "AdamW (SAM.base_optimizer) makes steps",

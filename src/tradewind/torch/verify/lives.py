@@ -21,7 +21,8 @@ from tradewind.torch.sessions.trial import VARIABLE, Plan, Row
 LEAST = 4
 """Steps, without which nothing can be tried."""
 _WARNING = re.compile(r"^tradewind\.torch:(?: rank \d+:)? warning: (.*)$", re.M)
-_REFUSED = re.compile(r"^tradewind\.errors\.\w+: (.*?)(?=^\S|\Z)", re.M | re.S)
+_OURS = re.escape(InvalidValue.__module__)
+_REFUSED = re.compile(rf"^{_OURS}\.\w+: (.*?)(?=^\S|\Z)", re.M | re.S)
 
 
 class Life(Struct):
