@@ -47,9 +47,9 @@ class Said:
             if not told or told[0][0] >= since:
                 could.append(None)
             known = recorded.get(name)
-            # More is known where the last to come was an older one, long on its way: that is not
-            # believed.
-            more = known is not None and all(each is None or known >= each for each in could)
+            # More is known where what came was an older one, long on its way: at that moment
+            # there was nothing to believe.
+            more = known is not None and any(each is None or known >= each for each in could)
             if known not in could and not more:
                 raise Violation(
                     f"{name} said that it used {could[-1]}, and {recorded.get(name)} is recorded"
