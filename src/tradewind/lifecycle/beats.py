@@ -51,10 +51,10 @@ def _follows(beat: Heartbeat, before: Heartbeat) -> bool:
     return beat.saved >= before.saved
 
 
-_ONE_REPORT = Usage(writes=1, bytes_in=bounds.HEARTBEAT)
+ONE_REPORT = Usage(writes=1, bytes_in=bounds.HEARTBEAT)
 """Each counts itself; one that failed on its way, and was read nevertheless, is not counted by the
 next."""
 
 
 def _no_less(usage: Usage | None, than: Usage) -> bool:
-    return usage is not None and usage + _ONE_REPORT >= than
+    return usage is not None and usage + ONE_REPORT >= than

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from msgspec import json
 
+from tradewind.lifecycle.beats import ONE_REPORT
 from tradewind.model.event import Event, MachineUsed
 from tradewind.model.run import Heartbeat
 from tradewind.sim.world import Violation, World
@@ -47,10 +48,12 @@ class Said:
             if not told or told[0][0] >= since:
                 could.append(None)
             known = recorded.get(name)
-            # More is known where what came was an older one, long on its way: at that moment
-            # there was nothing to believe.
-            more = known is not None and any(each is None or known >= each for each in could)
-            if known not in could and not more:
+            # What is known stays where what came was an older one, long on its way: that is not
+            # believed.
+            kept = known is not None and any(
+                each is None or not each + ONE_REPORT >= known for each in could
+            )
+            if known not in could and not kept:
                 raise Violation(
                     f"{name} said that it used {could[-1]}, and {recorded.get(name)} is recorded"
                 )
