@@ -137,7 +137,7 @@ class Rented:
     def closed(self, run_id: str) -> bool:
         return self.loaded(run_id).state.phase == "closed"
 
-    def finished(self, run_id: str, within_s: float = 420.0) -> Loaded:
+    def finished(self, run_id: str, within_s: float = 900.0) -> Loaded:
         eventually(lambda: self.closed(run_id), within_s=within_s)
         loaded = self.loaded(run_id)
         assert loaded.state.outcome == "succeeded", self.told(run_id)
