@@ -54,7 +54,7 @@ def test_controllers_are_killed_again_and_again(world: Rented, undisturbed: str)
 
     chosen = random.Random(5)
     run_id = world.submit(STEPS)
-    for _ in range(8):  # on a slow computer some of them die before they have done anything
+    for _ in range(6):  # on a slow computer some of them die before they have done anything
         controller = world.watch(run_id, pass_s=0.5)
         try:
             controller.wait(chosen.uniform(4, 14))

@@ -122,7 +122,9 @@ def test_two_ranks_by_torchrun(
     assert [name for name in ours if not torch.equal(ours[name], theirs[name])] == []
 
 
-@pytest.mark.parametrize("script", ["train_hf.py", "train_lightning.py", "train_accelerate.py"])
+@pytest.mark.parametrize(
+    "script", and_long(["train_accelerate.py"], ["train_hf.py", "train_lightning.py"])
+)
 def test_the_examples_by_tradewind_run_on_machines_that_are_taken(
     chain: Callable[..., Chain], tmp_path: Path, script: str
 ) -> None:
