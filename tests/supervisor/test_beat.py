@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from tests.lifecycle.builders import AT, found, requested, submitted, up
 from tests.supervisor.builders import RUNNING, me, working
@@ -50,6 +51,26 @@ def failing(where: MemoryStore, *kinds: type, after: bool = False) -> Perform:
 
 def heartbeat(where: MemoryStore) -> Heartbeat:
     return json.decode(where.get(HEART), type=Heartbeat)
+
+
+def test_what_others_have_written_over_is_put_back() -> None:
+    """Machines of the leg would wait for it until their time is up."""
+    where, who = store_with(), me(nodes=2, read=4, key="k" * 64, address="10.0.0.1:29500")
+    perform = performer(where)
+    steps.run(beat(who, Job(), 10.0), perform)
+    begun = replace(RUNNING, rate=None)
+    steps.run(beat(who, begun, 20.0), perform)
+    pointers = [places.resume("run-1", 1), places.address("run-1", 1)]
+    told = {place: where.get(place) for place in pointers}
+    for planted in (b"", b"\xff", b"x" * 100_000):
+        for place in pointers:
+            where.replace(place, planted)
+        steps.run(beat(who, begun, 30.0), perform)
+        assert {place: where.get(place) for place in pointers} == told
+    steps.run(beat(who, RUNNING, 40.0), perform)
+    where.replace(pointers[0], b"")
+    steps.run(beat(who, RUNNING, 50.0), perform)
+    assert where.get(pointers[0]) == b""  # nobody needs it any more
 
 
 # -- orders ----------------------------------------------------------------------------------------

@@ -57,6 +57,8 @@ def learn(me: Me) -> Steps[None]:
         me.heard = True
         if me.resume is None and not me.fenced and not me.relieves:
             yield from choose_resume(me)
+        elif me.resume is not None and me.rank == 0 and me.nodes > 1 and not me.met:
+            yield from put_back(me)
 
 
 def tell(
@@ -150,6 +152,23 @@ def choose_resume(me: Me) -> Steps[None]:
             return
         yield Replace(place, data)
     me.resume = chosen
+
+
+def put_back(me: Me) -> Steps[None]:
+    """What this machine has left for the others of its leg, where somebody has written over it:
+    they would wait for it until their time is up."""
+    assert me.resume is not None
+    place = places.resume(me.run_id, me.leg)
+    if (yield from _pointer(place, me)) != me.resume:
+        yield Replace(place, signing.signed(me.resume.encode(), me.key, signing.RESUME))
+    if me.address:
+        there = places.address(me.run_id, me.leg)
+        mine = signing.signed(me.address.encode(), me.key, signing.ADDRESS)
+        found: bytes | None = None
+        with suppress(TooLarge):
+            found = yield Find(there, bounds.POINTER)
+        if found != mine:
+            yield Replace(there, mine)
 
 
 def _pointer(place: str, me: Me) -> Steps[str | None]:

@@ -72,6 +72,10 @@ class Me:
     at_risk: bool = False
     resume: str | None = None
     """The checkpoint to start from; "" for none; None until it is known."""
+    address: str = ""
+    """Where the others meet it, once it has said so in the store."""
+    met: bool = False
+    """The job gets on, so all machines of the leg have found what it put there for them."""
     asked_to_save: bool = False
     failures: int = 0
     failed_at: float = -1.0
@@ -113,6 +117,7 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
         me.reached_s = uptime_s
     if me.heard or me.heard_s is None:
         me.heard, me.heard_s = False, uptime_s
+    me.met = me.met or job.rate is not None
     # It must be heard, and it must hear: without its orders it cannot know that it was replaced.
     silent_s = uptime_s - min(me.reached_s, me.heard_s)
     end = _end(me, uptime_s, silent_s)

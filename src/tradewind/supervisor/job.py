@@ -112,6 +112,8 @@ class Work:
         self._save_until_s: float | None = None
         """Until when a job that is asked to save, and its outputs, have time."""
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
+        self.address = ""
+        """Where the other machines of the leg meet this one, once that is published."""
         self._found = 0.0
         """How far the newest checkpoint is that the store was seen to have."""
         # Of a supervisor that was killed. Its keepers have seen to it, unless they were killed too.
@@ -391,10 +393,12 @@ class Work:
         if boot.nodes == 1:
             return meeting.Address(_HERE, meeting.free_port())
         if boot.rank == 0:
-            return self._patiently(
+            mine = self._patiently(
                 lambda: meeting.publish(self._store, boot.run_id, boot.leg, boot.host, boot.key),
                 cancelled,
             )
+            self.address = f"{mine.host}:{mine.port}"
+            return mine
         while True:  # for as long as the leg lives: controllers know when a machine never comes up
             found = self._patiently(
                 lambda: meeting.find(self._store, boot.run_id, boot.leg, boot.key), cancelled

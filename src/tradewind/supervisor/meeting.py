@@ -2,7 +2,8 @@
 
 Rank 0 takes a free port and publishes `host:port`, signed with the key of its launch; the others
 wait for it. A supervisor of rank 0 that is started again finds its own address, and keeps it.
-Whatever else is there was written by somebody else: rank 0 replaces it, and the others wait.
+Whatever else is there was written by somebody else: rank 0 replaces it, then or at its next beats
+(beat.put_back), and the others wait.
 """
 
 from __future__ import annotations
