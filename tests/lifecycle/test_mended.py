@@ -8,6 +8,7 @@ from tests.lifecycle.builders import (
     CLOUD_S,
     FAST,
     NOW,
+    SPOT,
     WAY,
     a_beat,
     a_machine,
@@ -24,6 +25,7 @@ from tradewind.lifecycle import decide
 from tradewind.lifecycle.leg import STAY_S
 from tradewind.lifecycle.money import exposed, spent
 from tradewind.lifecycle.state import RunState
+from tradewind.model.action import Record
 from tradewind.model.event import (
     Ended,
     Event,
@@ -109,3 +111,23 @@ def test_moving_data_is_counted() -> None:
     way = replace(WAY, start_cost=7_000_000)
     state = running(way=way, ways=(way,))
     assert spent(state, a_seen(clock_s=CLOUD_S)) >= 7_000_000
+
+
+def test_what_is_paid_at_a_cloud_that_does_not_answer_counts() -> None:
+    """Three legs were interrupted within the hour that is paid at least. While nobody knows the
+    cloud's time, they are taken for paid until they have been known for so long."""
+    hourly = replace(SPOT, facts=replace(SPOT.facts, billing_step_s=3600))
+    events: list[Event] = []
+    for leg in (1, 2, 3):
+        gone = LegOver(leg=leg, cause="interrupted", reason="reclaimed")
+        events += [requested(leg, hourly), found(a_machine(f"m{leg}", leg)), gone]
+    state = state_of(submitted(ways=(hourly,)), *events)
+
+    def buys(ago_s: float) -> bool:
+        actions = decide(state, a_seen(clock_s=None, ago_s=ago_s), (hourly,), NOW)
+        return any(
+            isinstance(each, Record) and isinstance(each.event, LegRequested) for each in actions
+        )
+
+    assert not buys(3599.0)
+    assert buys(3600.0)

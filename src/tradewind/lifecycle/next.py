@@ -139,7 +139,9 @@ def _unused(state: RunState, seen: Seen) -> int:
         way = state.requests[machine.leg].way
         least_s = max(way.facts.billing_step_s, way.facts.billing_least_s)
         clock = seen.clocks.get(way.provider)
-        if clock is not None and clock < machine.launched_s + least_s:
+        # A provider that cannot be asked now may bill it: then by how long it is known.
+        up_s = seen.known_s(rented.at) if clock is None else clock - machine.launched_s
+        if up_s < least_s:
             paid.add(machine.leg)
     return len(paid - {leg.number for leg in state.legs})
 
