@@ -55,12 +55,13 @@ def heartbeat(where: MemoryStore) -> Heartbeat:
 
 def test_what_others_have_written_over_is_put_back() -> None:
     """Machines of the leg would wait for it until their time is up."""
-    where, who = store_with(), me(nodes=2, read=4, key="k" * 64, address="10.0.0.1:29500")
+    address = places.address("run-1", 1)
+    where, who = store_with(), me(nodes=2, read=4, key="k" * 64, left={address: b"10.0.0.1:29500"})
     perform = performer(where)
     steps.run(beat(who, Job(), 10.0), perform)
     begun = replace(RUNNING, rate=None)
     steps.run(beat(who, begun, 20.0), perform)
-    pointers = [places.resume("run-1", 1), places.address("run-1", 1)]
+    pointers = [places.resume("run-1", 1), address]
     told = {place: where.get(place) for place in pointers}
     for planted in (b"", b"\xff", b"x" * 100_000):
         for place in pointers:

@@ -54,6 +54,7 @@ def test_controllers_are_killed_again_and_again(world: Rented, undisturbed: str)
 
     chosen = random.Random(5)
     run_id = world.submit(STEPS)
+    kills = 0
     for _ in range(6):  # on a slow computer some of them die before they have done anything
         controller = world.watch(run_id, pass_s=0.5)
         try:
@@ -61,6 +62,8 @@ def test_controllers_are_killed_again_and_again(world: Rented, undisturbed: str)
         except subprocess.TimeoutExpired:
             controller.send_signal(signal.SIGKILL)
             controller.wait()
+            kills += 1
+    assert kills > 2
     last = world.watch(run_id, pass_s=0.5)
     world.finished(run_id)
     last.wait(90)

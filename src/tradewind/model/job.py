@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tradewind.base.errors import InvalidValue
 from tradewind.model import checks, globs, sensitive
 from tradewind.model.checks import Fault
 from tradewind.model.secrets import parse as parse_reference
-
-if TYPE_CHECKING:
-    pass
 
 REPORT, STOP = "report", "stop"
 ON_IDLE = (REPORT, STOP)

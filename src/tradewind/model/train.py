@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tradewind.model import checks
 from tradewind.model.checks import Fault
 from tradewind.model.shape import Shape, Work
-
-if TYPE_CHECKING:
-    pass
 
 PRECISIONS = ("bf16", "fp16", "fp8", "mxfp8", "fp32", "pure-bf16")
 STACKS = (

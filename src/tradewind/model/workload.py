@@ -16,14 +16,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tradewind.model import checks
 from tradewind.model.checks import Fault
-
-if TYPE_CHECKING:
-    pass
-
 from tradewind.model.job import Job
 from tradewind.model.limits import Limits
 from tradewind.model.train import Train

@@ -57,7 +57,7 @@ def learn(me: Me) -> Steps[None]:
         me.heard = True
         if me.resume is None and not me.fenced and not me.relieves:
             yield from choose_resume(me)
-        elif me.resume is not None and me.rank == 0 and me.nodes > 1 and not me.met:
+        elif me.nodes > 1 and not me.met:
             yield from put_back(me)
 
 
@@ -139,36 +139,38 @@ def choose_resume(me: Me) -> Steps[None]:
     """`me.resume` stays None until it is known: ranks other than 0 wait for that one's word."""
     place = places.resume(me.run_id, me.leg)
     me.resume = yield from _pointer(place, me)
-    if me.resume is not None or me.rank:
+    if me.rank:
         return
+    if me.resume is None:
+        me.resume = yield from _choose(place, me)
+    me.left[place] = _signed(me.resume, me)
+
+
+def _choose(place: str, me: Me) -> Steps[str]:
     folder = places.checkpoints(me.run_id)
     keys: list[str] = yield ListAfter(folder)
     chosen = max((key for key in keys if _is_earlier(key, me)), default="")
-    data = signing.signed(chosen.encode(), me.key, signing.RESUME)
-    if not (yield Create(place, data)):
+    if not (yield Create(place, _signed(chosen, me))):
         found = yield from _pointer(place, me)
         if found is not None:
-            me.resume = found  # an earlier try of ours, whose answer was lost
-            return
-        yield Replace(place, data)
-    me.resume = chosen
+            return found  # an earlier try of ours, whose answer was lost
+        yield Replace(place, _signed(chosen, me))
+    return chosen
 
 
 def put_back(me: Me) -> Steps[None]:
-    """What this machine has left for the others of its leg, where somebody has written over it:
-    they would wait for it until their time is up."""
-    assert me.resume is not None
-    place = places.resume(me.run_id, me.leg)
-    if (yield from _pointer(place, me)) != me.resume:
-        yield Replace(place, signing.signed(me.resume.encode(), me.key, signing.RESUME))
-    if me.address:
-        there = places.address(me.run_id, me.leg)
-        mine = signing.signed(me.address.encode(), me.key, signing.ADDRESS)
+    """What it has left for the others of its leg, where somebody has written over it: they would
+    wait for it until their time is up."""
+    for place, data in me.left.items():
         found: bytes | None = None
         with suppress(TooLarge):
-            found = yield Find(there, bounds.POINTER)
-        if found != mine:
-            yield Replace(there, mine)
+            found = yield Find(place, bounds.POINTER)
+        if found != data:
+            yield Replace(place, data)
+
+
+def _signed(resume: str, me: Me) -> bytes:
+    return signing.signed(resume.encode(), me.key, signing.RESUME)
 
 
 def _pointer(place: str, me: Me) -> Steps[str | None]:

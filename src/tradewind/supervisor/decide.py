@@ -6,7 +6,7 @@ drained, or is over. When it cannot reach the store it cannot know, and stops by
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec import Struct
 
@@ -72,10 +72,10 @@ class Me:
     at_risk: bool = False
     resume: str | None = None
     """The checkpoint to start from; "" for none; None until it is known."""
-    address: str = ""
-    """Where the others meet it, once it has said so in the store."""
+    left: dict[str, bytes] = field(default_factory=dict)
+    """What it has put into the store for the other machines of its leg, by key."""
     met: bool = False
-    """The job gets on, so all machines of the leg have found what it put there for them."""
+    """The job gets on, so all of them have found it."""
     asked_to_save: bool = False
     failures: int = 0
     failed_at: float = -1.0

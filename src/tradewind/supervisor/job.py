@@ -112,8 +112,8 @@ class Work:
         self._save_until_s: float | None = None
         """Until when a job that is asked to save, and its outputs, have time."""
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
-        self.address = ""
-        """Where the other machines of the leg meet this one, once that is published."""
+        self.left: dict[str, bytes] = {}
+        """What it has put into the store for the other machines of the leg, by key."""
         self._found = 0.0
         """How far the newest checkpoint is that the store was seen to have."""
         # Of a supervisor that was killed. Its keepers have seen to it, unless they were killed too.
@@ -397,7 +397,7 @@ class Work:
                 lambda: meeting.publish(self._store, boot.run_id, boot.leg, boot.host, boot.key),
                 cancelled,
             )
-            self.address = f"{mine.host}:{mine.port}"
+            self.left = {places.address(boot.run_id, boot.leg): meeting.signed(mine, boot.key)}
             return mine
         while True:  # for as long as the leg lives: controllers know when a machine never comes up
             found = self._patiently(

@@ -36,14 +36,18 @@ def publish(store: Store, run_id: str, leg: int, host: str, key: str) -> Address
     """Rank 0's part."""
     place = places.address(run_id, leg)
     mine = Address(host, free_port())
-    data = signing.signed(f"{mine.host}:{mine.port}".encode(), key, signing.ADDRESS)
-    if store.create(place, data):
+    if store.create(place, signed(mine, key)):
         return mine
     found = find(store, run_id, leg, key)
     if found is not None and found.host == host:
         return found
-    store.replace(place, data)
+    store.replace(place, signed(mine, key))
     return mine
+
+
+def signed(address: Address, key: str) -> bytes:
+    """As it is published."""
+    return signing.signed(f"{address.host}:{address.port}".encode(), key, signing.ADDRESS)
 
 
 def find(store: Store, run_id: str, leg: int, key: str) -> Address | None:

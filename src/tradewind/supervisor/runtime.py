@@ -160,7 +160,7 @@ class Supervisor:
         changed = known != self._known and not self._has_ended
         if self._exchange is None and (uptime_s >= self._next_s or changed):
             self._known, self._next_s = known, uptime_s + EACH_S
-            me.address = self._work.address
+            me.left |= self._work.left
             self._begin(learn(me), uptime_s, learning=True)
         if self._exchange is not None and self._is_done(self._exchange, uptime_s):
             self._exchange = None
