@@ -6,10 +6,12 @@ READY := $(VENV)/.ready
 SHOWN := $(VENV)/.shown
 DOCUMENTED := $(VENV)/.documented
 AUDITING := $(VENV)/.auditing
-# Two at once: many tests wait for processes. How long each took is left for tools/record_durations.py.
-PYTEST = $(BIN)/pytest -n 2 --dist worksteal --junitxml build/durations/$@.xml
+# Several at once: tests wait for processes, and those of systems the most. How long each took is left for
+# tools/record_durations.py.
+WORKERS := 3
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist worksteal --junitxml build/durations/$@.xml
 
-.PHONY: help demo test test-slow test-long check audit bench docs test-system test-terraform format clean
+.PHONY: help demo test test-slow test-long check audit bench docs test-system test-terraform test-kubernetes format clean
 
 help:
 	@echo 'make demo            show the product at work'
@@ -21,6 +23,7 @@ help:
 	@echo 'make bench           run every measured claim'
 	@echo 'make docs            build the documentation as a site: build/site/index.html'
 	@echo 'make test-system     run the tests that need system packages (installs them)'
+	@echo 'make test-kubernetes run the tests in a real control plane, whose programs KUBEBUILDER_ASSETS names'
 	@echo 'make test-terraform  run the tests that need terraform and a mirror of its provider for AWS (TF_PLUGIN_DIR)'
 
 define install
@@ -101,6 +104,13 @@ test-system: $(READY) $(DOCUMENTED)
 test-terraform: $(READY)
 	@echo 'Needs terraform in PATH, and TF_PLUGIN_DIR=a mirror (`terraform providers mirror`) with hashicorp/aws.'
 	$(BIN)/pytest -m terraform
+
+# Not part of what has to pass: no registry has the programs of a control plane. It starts from KUBEBUILDER_ASSETS, and
+# tests/control_plane.py says what is missing.
+test-kubernetes: $(READY)
+	@cluster=$$($(BIN)/python -m tests.control_plane) && TRADEWIND_TEST_CLUSTER="$$cluster" \
+	  $(BIN)/pytest -m system tests/system/kubernetes/test_runs.py tests/system/kubernetes/test_training.py \
+	  tests/system/kubernetes/test_exports.py
 
 format: $(READY)
 	$(BIN)/ruff format .

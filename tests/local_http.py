@@ -79,7 +79,7 @@ class LocalHttp:
             def handle_any(self) -> None:
                 outer._answer(self)
 
-            do_GET = do_POST = handle_any  # noqa: N815
+            do_GET = do_POST = do_PUT = handle_any  # noqa: N815
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 pass

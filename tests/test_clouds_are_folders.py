@@ -21,11 +21,18 @@ ALLOWED = {
     "catalog": "its data, and where it is fetched from",
     "model/buckets.py": "schemes of URLs: whose buckets they are, and their variables",
     "store/handles.py": "buckets are opened by those variables, wherever one is",
+    "store/lending": "a file a kind of bucket: each lends by its own protocol",
+    "supervisor/loopback.py": "variables by which SDKs of that kind of bucket ask for credentials",
+    "store/googlekeys.py": "who opens such a bucket is found out by its maker's library",
     "store/objects.py": "what a library says where it looks for a login in vain",
     "model/secrets.py": "words of workload files: where a secret is kept",
     "supervisor/secretfiles.py": "files of logins that must not be sent",
     "workload/fields.py": "an example in a workload file",
     "model/workload.py": "as that",
+    "export/kinds/sagemaker.py": "a service of one cloud, of which the kind is",
+    "export/kinds/batch.py": "as that",
+    "export/kinds/vertex.py": "as that",
+    "export/kinds/azureml.py": "as that",
     "pictures/timeline.py": "makers of chips, as the catalog names them",
 }
 

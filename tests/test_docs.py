@@ -66,9 +66,19 @@ def test_the_short_helps_tell_what_the_commands_do() -> None:
         assert f"commands/{name}.md" in (ROOT / "docs" / "README.md").read_text()
 
 
+LONG_PAGES = {
+    "pictures.md", "plan-walkthrough.md", "own.md", "commands/place.md", "commands/plan.md",
+    "commands/estimate.md", "commands/cost.md", "commands/own.md", "export/terraform.md",
+    "export/dockerfile.md", "commands/sim.md",
+}  # fmt: skip
+"""Whose commands take seconds each."""
+
+
 def marked(page: Path) -> Any:
     """Measuring takes a minute; that its commands work is shown in little in cli/test_bench.py."""
     marks = [pytest.mark.system] if page == BENCH else []
+    if str(page.relative_to(ROOT / "docs")) in LONG_PAGES:
+        marks = [pytest.mark.slow]
     return pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
 
 
@@ -135,7 +145,7 @@ def test_the_example_account_file_is_right() -> None:
     assert read.idle(REAL.table) == []
     assert (len(read.offers), len(read.discounts), len(read.quotas), len(read.reservations)) == (
         1,
-        3,
+        4,
         2,
         1,
     )

@@ -20,35 +20,41 @@ MAY = {
     "base": set(),
     "model": BASE,
     "catalog": BASE | {"model"},
-    "pictures": BASE | {"model", "catalog"},
+    "pictures": BASE | {"model", "catalog", "economics"},
     "estimate": BASE | {"model"},
     "telemetry": BASE | {"model"},
     "torch": BASE | {"model", "store", "telemetry"},
     "workload": BASE | {"model", "catalog", "estimate"},
     "policy": BASE | {"model"},
     "spot": BASE | {"model", "policy"},
-    "web": BASE | {"model", "report"},
+    "web": BASE | {"model", "report", "economics"},
     "store": BASE | {"model"},
     "lifecycle": BASE | {"model", "policy"},
     "journal": BASE | {"model", "store", "lifecycle"},
     "ledger": BASE | {"model"},
+    "economics": BASE | {"model", "catalog", "ledger"},
     "report": BASE | {"model", "lifecycle", "ledger", "spot"},
     "providers": BASE | {"model", "store"},
     "controller": BASE
-    | {"model", "store", "journal", "policy", "lifecycle", "providers", "ledger"},
-    "supervisor": BASE | {"model", "store", "journal", "policy", "telemetry", "providers"},
+    | {"model", "store", "journal", "policy", "lifecycle", "providers", "ledger", "services"},
+    "supervisor": BASE | {"model", "store", "journal", "policy", "telemetry", "providers", "front"},
+    "services": BASE | {"model"},
     "sim": BASE
     | {"model", "store", "journal", "policy", "lifecycle", "ledger", "providers"}
-    | {"controller", "supervisor"},
-    "planning": BASE | {"model", "catalog", "estimate", "policy"},
+    | {"controller", "supervisor", "services", "catalog", "estimate", "planning", "spot"},
+    "measure": BASE,
+    "front": BASE | {"model"},
+    "batch": BASE | {"model", "store"},
+    "planning": BASE | {"model", "catalog", "estimate", "policy", "economics"},
     "bench": BASE
     | {"model", "catalog", "estimate", "torch", "planning", "workload", "store", "journal"}
-    | {"controller", "providers", "lifecycle", "telemetry"},
+    | {"controller", "providers", "lifecycle", "telemetry", "front"},
     "api": BASE
     | {"model", "catalog", "planning", "workload", "store", "journal", "lifecycle", "ledger"}
-    | {"providers", "controller", "supervisor", "report"},
+    | {"providers", "controller", "supervisor", "report", "services", "front", "telemetry"},
     "upkeep": BASE
     | {"model", "store", "journal", "lifecycle", "ledger", "providers", "controller", "api"},
+    "export": BASE | {"model", "catalog", "planning", "providers"},
     "demo": BASE | {"model", "catalog", "api", "store", "providers", "report", "journal"},
     "__main__": {"cli"},
     "__init__": BASE | {"api", "catalog", "model", "workload", "planning", "web"},
@@ -60,12 +66,21 @@ PURE = [
     "model",
     "policy",
     "lifecycle",
+    "services",
     "ledger",
     "report",
+    *(f"export/{name}.py" for name in ("exported", "asked", "header", "launch", "making")),
+    "export/kinds",
     "telemetry/diagnose.py",
     "telemetry/advice.py",
+    "telemetry/exposition.py",
+    "telemetry/measured.py",
+    "telemetry/dashboard.py",
+    "export/foreign",
+    "export/pipeline.py",
     "supervisor/decide.py",
     "supervisor/exits.py",
+    *(f"front/{name}.py" for name in ("routes", "told", "config", "changes", "stats", "requests")),
     *(
         f"catalog/{name}.py"
         for name in ("names", "table", "query", "doubts", "facts", "refresh/merge")
@@ -185,6 +200,16 @@ def test_clouds_do_not_know_each_other() -> None:
             for name in _imports(path):
                 if name.startswith("tradewind.providers."):
                     assert name.split(".")[2] not in folders - {folder}, (path, name)
+
+
+def test_kinds_of_exports_do_not_know_each_other() -> None:
+    """What they share lies beside their folder."""
+    folder = ROOT / "export" / "kinds"
+    for path in sorted(folder.rglob("*.py")):
+        mine = path.relative_to(folder).parts[0].removesuffix(".py")
+        for name in _imports(path):
+            if name.startswith("tradewind.export.kinds."):
+                assert name.split(".")[3] == mine, (path, name)
 
 
 def test_price_sources_do_not_import_each_other() -> None:

@@ -26,11 +26,17 @@ from tests.test_import_directions import BASE, PURE  # noqa: E402
 
 WORDS = {
     "api": "runs, for Python and commands",
+    "batch": "outputs of items, exactly once",
     "bench": "the measured claims",
     "catalog": "what can be bought",
     "cli": "parses and renders",
     "demo": "the first three minutes",
     "controller": "moves runs forward",
+    "measure": "a server under load",
+    "export": "plans as files",
+    "front": "HAProxy before replicas",
+    "economics": "own, commit, place",
+    "services": "of a service: fold, decide",
     "estimate": "does it fit, how fast is it",
     "journal": "commits, runs of a store",
     "ledger": "money, from journals",

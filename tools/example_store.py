@@ -66,20 +66,27 @@ def main() -> None:
         (
             "run-0199f3a1c2d4-5e1d9c", "finetune-8b", "2026-10-31T20:00",
             ((SPOT, 5.5), (SPOT, 2.25), (ON_DEMAND, 1.1)), "succeeded",
-            month | {"predicted_cost": 240_000_000, "predicted_hours": 9.0},
+            month
+            | {"predicted_cost": 240_000_000, "predicted_hours": 9.0}
+            | {"amounts": {"tokens": 590e6, "epochs": 3.0}},
         ),
         (
             "run-019a0b77e010-a9c3f1", "pretrain-1.3b", "2026-11-06T09:30",
             ((SPOT, 14.2), (SPOT, 6.4)), "succeeded",
-            month | {"predicted_cost": 430_000_000, "predicted_hours": 19.0},
+            month
+            | {"predicted_cost": 430_000_000, "predicted_hours": 19.0}
+            | {"amounts": {"tokens": 4.7e9}},
         ),
         (
             "run-019a1d02b6f8-03be77", "segment", "2026-11-11T16:00", ((LAMBDA, 7.3),), "failed",
-            {"project": "vision", "user": "grace", "tags": {"team": "red"}},
+            {"project": "vision", "user": "grace", "tags": {"team": "red"}}
+            | {"amounts": {"samples": 1.8e6, "epochs": 30.0}},
         ),
         (
             "run-019a2e91f5a3-c40d12", "pretrain-1.3b-b", "2026-11-15T08:00", ((SPOT, None),), "",
-            month | {"user": "grace", "predicted_cost": 430_000_000, "predicted_hours": 19.0},
+            month
+            | {"user": "grace", "predicted_cost": 430_000_000, "predicted_hours": 19.0}
+            | {"amounts": {"tokens": 4.7e9}},
         ),
     ):  # fmt: skip
         spec = Spec(

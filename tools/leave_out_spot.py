@@ -1,20 +1,26 @@
 """Score the spot policy on series that it has not learned from.
 
-    python tools/leave_out_spot.py TRACES.csv [PRICES.csv] [--windows N] [--harsh]
+    python tools/leave_out_spot.py TRACES.csv [PRICES.csv] [--windows N] [--harsh | --own]
 
 Each series is left out in turn, and so is all that was measured at the same time with the same
 machines; then each campaign (everything of one start) as a whole. What is left is fitted, and the
 cases of what was left out are simulated. Prints the gap to the optimum, late cases, and of
 single zones in campaigns how far off what would have been foretold of their mean cost is.
+
+`--own` is the opposite: each series is judged by its own hazards, which no policy can know while it
+runs. What is left of the gap then is the price of not knowing the future.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from math import log
 from pathlib import Path
+from unittest import mock
 
 import click
+from msgspec.structs import replace
 
 from tradewind.base import clock
 from tradewind.policy import backward, learned, regimes, value
@@ -29,8 +35,7 @@ CONFIGS = {
 }
 
 
-def use(series: Sequence[Series]) -> None:
-    model = fit.fit(series, "")
+def use(model: learned.Learned) -> None:
     learned.learned.cache_clear()
     regimes.learned = lambda: model
     regimes.forget()
@@ -40,23 +45,39 @@ def use(series: Sequence[Series]) -> None:
     gangs.of.cache_clear()
 
 
+def own_model(series: Series) -> learned.Learned:
+    """One regime that never changes: the hazards by age of this series, and nothing to find out."""
+    with mock.patch.multiple(fit, LEVELS=(0.0,), DRIFT=0.0, JUMP=0.0):
+        model = fit.fit([series], "")
+    # Of one regime they are changes by ten minutes exactly; rates that make these as likely:
+    steps = 3600 / fit.STEP_S
+    up, down = (
+        tuple(-steps * log(1 - rate / steps) for rate in rates) for rates in (model.up, model.down)
+    )
+    return replace(model, up=up, down=down)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("traces", type=Path)
     parser.add_argument("prices", type=Path, nargs="?")
     parser.add_argument("--windows", type=int, default=10)
     parser.add_argument("--harsh", action="store_true", help="campaigns only, by the harsh rules")
+    parser.add_argument("--own", action="store_true", help="one zone, by its own hazards")
     given = parser.parse_args()
     run = harsh.simulate if given.harsh else None
     found = read(given.traces, given.prices, ["availability"])
     plain = read(given.traces, None, ["availability"])
+    if given.own:
+        own(plain, given.windows)
+        return
     offs: dict[str, list[float]] = {}
     sums = {"series": [0.0, 0.0, 0], "campaign": [0.0, 0.0, 0], "campaign, multi": [0.0, 0.0, 0]}
     for one in [] if given.harsh else plain:
-        use([s for s in plain if s.trace_id != one.trace_id])
+        use(fit.fit([s for s in plain if s.trace_id != one.trace_id], ""))
         score("series", [cases.single(one, 1)], "single", given.windows, sums, run)
     for start in sorted({s.start_s for s in found}):
-        use([s for s in found if s.start_s != start])
+        use(fit.fit([s for s in found if s.start_s != start], ""))
         left = [cases.single(s, 1) for s in plain if s.start_s == start]
         result = score("campaign", left, "single", given.windows, sums, run)
         for config in CONFIGS["single"]:
@@ -72,6 +93,21 @@ def main() -> None:
         click.echo(f"left out by {name}: gap {100 * (cost / best - 1):.2f} %, {late} late")
     all_offs = [abs(off) for found_offs in offs.values() for off in found_offs]
     click.echo(f"foretold of campaigns: {100 * sum(all_offs) / len(all_offs):.1f} % off on average")
+
+
+def own(series: Sequence[Series], windows: int) -> None:
+    sums: dict[str, list[float]] = {}
+    for one in series:
+        use(own_model(one))
+        for config in CONFIGS["single"]:
+            result = compare([cases.single(one, 1)], [config], windows, [OURS])
+            for part in result.sums.values():
+                for name in (config.name, "all"):
+                    total = sums.setdefault(name, [0.0, 0.0])
+                    total[0] += part.cost
+                    total[1] += part.optimum
+    for name, (cost, best) in sums.items():
+        click.echo(f"by its own hazards, {name}: gap {100 * (cost / best - 1):.2f} %")
 
 
 def off_by(

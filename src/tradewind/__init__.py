@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tradewind.api.handle import Run as Run
     from tradewind.api.handle import run as run
     from tradewind.api.handle import runs as runs
+    from tradewind.api.services import Service as Service
+    from tradewind.api.services import serve as serve
     from tradewind.base import errors as errors
     from tradewind.model import (
         Checkpoint,
@@ -56,6 +58,7 @@ __all__ = [
     "Limits",
     "Measured",
     "Run",
+    "Service",
     "Train",
     "Workload",
     "__version__",
@@ -64,6 +67,7 @@ __all__ = [
     "plan",
     "run",
     "runs",
+    "serve",
     "workload",
 ]
 
@@ -78,5 +82,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
     home = {"Run": "api.handle", "run": "api.handle", "runs": "api.handle"}
+    home |= {"Service": "api.services", "serve": "api.services"}
     home["plan"] = "planning.planner"
     return getattr(importlib.import_module(f"tradewind.{home.get(name, 'model')}"), name)

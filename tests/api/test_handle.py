@@ -105,8 +105,8 @@ def test_what_cannot_be_rented(home: Path, tmp_path: Path) -> None:
     path = job(tmp_path / "job")
     with pytest.raises(errors.InvalidValue, match="no target: add --on"):
         tradewind.run(path, local=False)
-    with pytest.raises(errors.InvalidValue, match="machines of gcp cannot be rented"):
-        tradewind.run(path, on="gcp")
+    with pytest.raises(errors.InvalidValue, match="machines of azure cannot be rented"):
+        tradewind.run(path, on="azure")
     with pytest.raises(errors.InvalidValue, match="machines of AWS cannot reach the store file://"):
         tradewind.run(path, on="aws")
     with pytest.raises(errors.InvalidValue, match="too many"):

@@ -16,6 +16,7 @@ from tradewind.api import fleet, rented, submit
 from tradewind.base import errors
 from tradewind.catalog import ratecard
 from tradewind.model import places
+from tradewind.planning.finish import FAR_RATE
 from tradewind.providers import charges
 from tradewind.providers.aws.facts import FACTS
 from tradewind.providers.aws.footprint import KEY, secrets_path
@@ -100,6 +101,24 @@ def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: P
     assert all(way.rates == rates for way in spec.ways)
     assert on.warnings == []  # every price is known there
     assert set(fleet.providers(store)) == {"local", "aws"}
+
+
+def test_this_computer_beside_a_cloud(store: Store, cloud: Control, work: Path) -> None:
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, ["aws", "local"])
+    spec = submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
+    *far, here = spec.ways
+    assert {way.provider for way in far} == {"aws"}
+    assert (here.provider, here.price, here.nodes, here.guessed) == ("local", 0, 1, True)
+    assert here.rate == spec.ways[0].rate
+    rates = charges.outside(ratecard.card(), ("aws", "us-east-1"), kept_s=86_400)
+    assert here.rates == rates
+    assert not any(way.bring for way in far)
+    gb = spec.checkpoint_bytes / 2**30
+    assert here.bring == pytest.approx(gb * rates.gb_out, abs=1)
+    assert (here.save > 0) == (rates.gb_in > 0)
+    assert here.start_s >= spec.checkpoint_bytes / FAR_RATE > 0
+    assert spec.predicted_cost  # of the plan's machines: nobody knows how fast this one is
 
 
 def test_each_zone_is_a_way_at_its_own_price(store: Store, cloud: Control, work: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -151,7 +153,7 @@ def test_a_journal_in_which_something_was_changed_folds_or_says_so(
     for number, each in enumerate(commits, 1):
         store.create(f"runs/r/journal/{number:020d}.json", json.encode(each))
     with suppress(BadFile):
-        fold(journal.read(store, "r"))
+        assert fold(journal.read(store, "r")).number == len(commits)
 
 
 def _leaves(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -207,3 +209,20 @@ def test_commits_are_read_as_they_were_written() -> None:
     for name in SAMPLES:
         for commit in sample(name):
             assert json.decode(json.encode(commit), type=Commit) == commit
+
+
+def test_one_thread_learns_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    within, most, real = [], [], json.Decoder
+
+    def slow(kind: type) -> object:
+        within.append(1)
+        most.append(len(within))
+        time.sleep(0.01)
+        within.pop()
+        return real(kind)
+
+    monkeypatch.setattr(json, "Decoder", slow)
+    with ThreadPoolExecutor(8) as pool:
+        read = [each.decode(b"[1]") for each in pool.map(decoding.learn, [list[int]] * 8)]
+    assert read == [[1]] * 8
+    assert max(most) == 1

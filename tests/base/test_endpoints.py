@@ -8,6 +8,7 @@ from tradewind import store as stores
 from tradewind.base import endpoints
 from tradewind.base.errors import NoAccess
 from tradewind.providers.aws.clients import Account
+from tradewind.store import googlekeys
 from tradewind.upkeep import checks
 
 KEYS = {
@@ -29,7 +30,7 @@ AWAY = (
 )
 NAMES = {
     "s3://b": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
-    "gs://b": ("STORAGE_EMULATOR_HOST",),
+    "gs://b": ("STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"),
     "az://b": ("AZURE_STORAGE_SERVICE_ENDPOINT", "AZURE_STORAGE_ENDPOINT"),
 }
 EACH = [(url, name) for url, names in NAMES.items() for name in names]
@@ -56,6 +57,20 @@ def test_a_store(url: str, name: str) -> None:
     (finding,) = checks.endpoint_checks(url, env)
     assert finding.level == "warning"
     assert list(checks.endpoint_checks(url, KEYS | {name: HERE[0]})) == []
+
+
+def test_where_cloud_storage_is() -> None:
+    at = "https://storage-team.p.googleapis.com"
+    for named, leads in (
+        ("", ""),
+        (f"{at}/storage/v1/", at),
+        (f"{at}/storage/v1", at),
+        (at, at),
+        ("https://www.googleapis.com/storage/v1/", ""),
+    ):
+        assert googlekeys.endpoint({googlekeys.GOOGLE: named}) == leads
+    both = {googlekeys.GOOGLE: at, googlekeys.EMULATOR: "localhost:1"}
+    assert googlekeys.endpoint(both) == "http://localhost:1"
 
 
 def test_an_emulator_without_a_scheme() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tradewind.base import clock
 from tradewind.base.errors import BadFile, NotFound
 from tradewind.catalog import ratecard
 from tradewind.model.rate import Rate
-from tradewind.model.ratecard import RateCard
+from tradewind.model.ratecard import Found, RateCard
 
 HEADER = "category,provider,item,value,unit,region,as_of,source,evidence,note\n"
 
@@ -67,6 +68,29 @@ def test_what_nobody_knows_is_no_zero() -> None:
         CARD.find("block_storage", "moon", "a-1")
     assert caught.value.hint is not None
     assert "tradewind catalog rates --category block_storage" in caught.value.hint
+
+
+def disk(item: str, region: str, value: float) -> Rate:
+    return replace(rate("block_storage", "moon", region, value), item=item)
+
+
+def test_disks_cost_by_their_kind() -> None:
+    card = RateCard(
+        [
+            disk("slow", "a", 0.1),
+            disk("fast", "a", 0.3),
+            disk("slow", "b", 0.2),
+            disk("vast", "*", 1),
+        ]
+    )
+    assert card.find("block_storage", "moon", "a").usd == 0.1
+    assert card.find("block_storage", "moon", "a", item="fast").usd == 0.3
+    assert card.find("block_storage", "moon", "z", item="vast") == Found(card.rates[3])
+    elsewhere = card.find("block_storage", "moon", "b", item="fast")
+    assert elsewhere.usd == 0.3
+    assert "a machine's disk (fast) at moon in b" in elsewhere.assumed
+    with pytest.raises(NotFound, match=r"a machine's disk \(odd\) at moon"):
+        card.find("block_storage", "moon", "a", item="odd")
 
 
 def test_every_rate_of_the_package_is_dated_and_has_a_source() -> None:

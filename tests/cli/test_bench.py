@@ -235,16 +235,36 @@ def test_loader(cli: Cli) -> None:
         assert set(about["ours"]) == {"num_workers", "prefetch_factor", "chosen_in_s"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_training_in_turns(cli: Cli, tmp_path: Path) -> None:
-    """Three processes at once, each turn against the plain loop's beside it."""
+    """Three processes at once, twice: each held against itself, and how sure the difference is."""
     options = ("--device", "cpu", "--in-turns", "--steps", "10", "--turns", "3")
-    found = cli("bench", "training", *options, "--dir", str(tmp_path), "--json").json
-    assert found["steps"] == 30
+    found = cli(
+        "bench", "training", *options, "--processes", "2", "--dir", str(tmp_path), "--json"
+    ).json
+
+    def grown(kind: str) -> float:
+        pairs = zip(found[f"{kind}_before_ms"], found[f"{kind}_ms"], strict=True)
+        return sum(float(after) / float(before) for before, after in pairs)
+
     for kind in ("silent", "session"):
-        low, high = found[f"{kind}_half_within"]
-        assert low <= found[f"{kind}_overhead"] <= high
-        assert found[f"{kind}_ms"] > 0
+        assert len(found[f"{kind}_ms"]) == 2
+        assert found[f"{kind}_overhead"] == pytest.approx(
+            grown(kind) / grown("plain") - 1, abs=1e-3
+        )
+        assert found[f"{kind}_margin"] > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_training_by_parts(cli: Cli, tmp_path: Path) -> None:
+    """What a session does in a step is timed where it does it."""
+    options = ("--device", "cpu", "--parts", "--steps", "20", "--processes", "2")
+    found = cli("bench", "training", *options, "--dir", str(tmp_path), "--json").json
+    plain, ours = found["us"]["plain"], found["us"]["session"]
+    more = sum(ours[name] - plain[name] for name in ("batch", "hooks", "session", "beside"))
+    assert found["session_overhead"] == pytest.approx(more / plain["step"], abs=1e-3)
+    assert ours["session"] > plain["session"]
     assert list(tmp_path.iterdir()) == []
 
 

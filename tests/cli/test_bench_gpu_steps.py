@@ -20,6 +20,7 @@ pytest.importorskip("torch")
 from tradewind.bench import gpu_steps, sharing
 
 
+@pytest.mark.slow
 def test_measured_steps_are_written_in_our_schema(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,3 +58,11 @@ def test_a_shared_row_is_read_back_as_the_step_it_was() -> None:
             assert case[name] == wanted.get(name, 0), (name, step)
         if not step.lora:
             assert case["optimizer_bytes"] == wanted["optimizer_bytes"]
+
+
+def test_a_step_is_held_against_its_profile_too() -> None:
+    chip = catalog.load(account=False).accelerators["H200"]
+    found = gpu_steps.Measured(gpu_shapes.TINY[0], 0.5, 8, 10**10, 11 * 10**9, 10**9)
+    row = gpu_steps.compared(found, chip)
+    assert row["profile_time_ratio"] > 0
+    assert row["profile_memory_ratio"] > 0

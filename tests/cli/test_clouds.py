@@ -32,11 +32,15 @@ def work(tmp_path: Path) -> str:
     ("on", "what", "hint"),
     [
         (["awz"], "machines of awz cannot be rented", "did you mean aws?"),
-        (["gcp"], "machines of gcp cannot be rented", "--on aws, or --local"),
+        (
+            ["azure"],
+            "machines of azure cannot be",
+            "--on aws or gcp or lambda or kubernetes or ssh or slurm, or --local",
+        ),
         (["locl"], "machines of locl cannot be rented", "did you mean local?"),
-        (["local,aws"], "not on both", "--on local, or --on aws"),
-        (["aws", "local"], "not on both", "--on local, or --on aws"),
-        ([","], "--on names no cloud", "--on local or aws"),
+        (["local,aws"], "machines of AWS cannot reach the store file", "--store s3://BUCKET"),
+        (["aws", "local"], "machines of AWS cannot reach the store file", "--store s3://BUCKET"),
+        ([","], "--on names no cloud", "--on local or aws or gcp or lambda"),
         (["aws"], "cannot reach the store", "tradewind setup aws --store s3://BUCKET"),
         (["AWS", " aws"], "machines of AWS cannot reach", "tradewind setup aws"),
     ],
@@ -50,6 +54,12 @@ def test_a_run_on_what_cannot_be_says_what_to_do(
     assert hint in ran.err
     assert "Traceback" not in ran.err
     assert not list(home.glob("store/runs/*"))  # and so nothing can have been bought
+
+
+def test_a_rehearsal_is_not_beside_clouds(cli: Cli, work: str) -> None:
+    ran = cli("run", work, "--yes", "--local", "--on", "aws")
+    assert ran.code == 2
+    assert "--on aws,local uses this computer too" in " ".join(ran.err.split())
 
 
 def test_the_local_computer_may_be_named_as_a_cloud(cli: Cli, work: str) -> None:

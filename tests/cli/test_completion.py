@@ -67,7 +67,18 @@ def runs_in_the_store(*, over: int = 1) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("name", ["tradewind", "tw"])
 def test_commands_and_options(bin_folder: Path, name: str) -> None:
-    names = ["show", "ssh", "stop", "sweep", "setup", "schema", "sim"]
+    names = [
+        "serve",
+        "services",
+        "show",
+        "ssh",
+        "stop",
+        "sweep",
+        "setup",
+        "schedule",
+        "schema",
+        "sim",
+    ]
     assert completed(bin_folder, f"{name} s") == names
     assert completed(bin_folder, f"{name} setup ") == list(registry.CLOUDS)
     assert completed(bin_folder, f"{name} offers --ma") == ["--market", "--max-price"]

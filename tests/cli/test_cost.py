@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -15,9 +16,13 @@ from tests.cli.conftest import Cli
 from tests.ledger.making import HOUR_S, NOON_S, events_of
 from tests.lifecycle.builders import AT, SAMPLES, SPOT, WAY, sample
 from tests.lifecycle.test_samples import FOLDED
+from tests.local_http import LocalHttp
 from tradewind import store
+from tradewind.controller.loads import Kept
 from tradewind.journal import journal
+from tradewind.journal.journal import FORMAT
 from tradewind.ledger import focus
+from tradewind.model import places
 from tradewind.model.run import Way
 
 ROOT = Path(__file__).parents[2]
@@ -212,6 +217,8 @@ def test_samples_cost_what_they_always_did(cli: Cli) -> None:
     assert set(found) == set(SAMPLES) - {"abandoned"}
     for name, line in found.items():
         machines = Decimal(str(line["cost_usd"])) - Decimal(str(line["estimated_usd"]))
+        if name == "queued":  # its machines were at another cloud than the store
+            machines -= Decimal(str(line["store_usd"]))
         if name == "metered":
             assert line["store_usd"] == 2.97404  # of it 0.002589 are estimated
             machines -= Decimal("2.971451")
@@ -288,4 +295,105 @@ def test_the_example_store_is_what_its_tool_writes(
 
     assert content(tmp_path / "store") == content(ROOT / "examples" / "store")
     journals = (data for path, data in content(tmp_path / "store").items() if "journal" in path)
-    assert json.loads(next(journals))["format"] == 1
+    assert json.loads(next(journals))["format"] == FORMAT
+
+
+def test_sustained_use_of_one_run_counts_what_others_used_before(
+    cli: Cli, put: Put, home: Path
+) -> None:
+    """NOON_S is on the 15th: seven days before it, and seven after those."""
+    lasting = replace(WAY, sustained=((0, 10_000), (2_500, 5_000)))
+    put("run-a", NOON_S - 14 * 24 * HOUR_S, (lasting, 7 * 24 * HOUR_S))
+    put("run-b", NOON_S - 7 * 24 * HOUR_S, (lasting, 7 * 24 * HOUR_S), project="nlp")
+    (home / "budgets.yaml").write_text("projects:\n  nlp: {month: $1000}\n")
+    (line,) = cli("cost", "run-b", "--json").json["lines"]
+    whole = 7 * 24 * 3.6
+    off = (14 - 7.5) * 24 * 3.6 / 2  # what is more than a quarter of the month, at half the price
+    assert line["sustained_usd"] == pytest.approx(off)
+    assert line["cost_usd"] == pytest.approx(whole - off)
+    told = cli("cost", "--json").json
+    assert told["total"]["cost_usd"] == pytest.approx(2 * whole - off)
+    # Controllers buy nothing on it.
+    assert told["budgets"][0]["spent_usd"] == pytest.approx(whole)
+    assert f"${off:,.2f} was taken off for sustained use" in cli("cost").out
+
+
+def test_the_month_ahead_and_what_is_unusual(cli: Cli) -> None:
+    store = str(Path(__file__).parents[2] / "examples" / "store")
+    asked = ("cost", "--store", store, "--forecast", "--unusual")
+    ran = cli(*asked)
+    assert "likely by its end" in ran.out
+    assert "No run cost 3 times" in ran.out
+    found = cli(*asked, "--json").json
+    assert found["forecast"]["low_usd"] <= found["forecast"]["likely_usd"]
+    assert found["unusual"] == []
+    assert "forecast" not in cli("cost", "--store", store, "--json").json
+
+
+def test_units_idle_time_and_charges_of_the_example(cli: Cli) -> None:
+    there = ("--store", str(ROOT / "examples" / "store"))
+    rules = str(ROOT / "examples" / "team" / "chargeback.yaml")
+    told = cli("cost", *there, "--units", "--idle", "--chargeback", rules, "--json").json
+    tokens = {one["what"]: one["unit_usd"] for one in told["units"] if "tokens" in one["unit"]}
+    lines = {line["what"]: line for line in told["lines"]}
+    first = "run-0199f3a1c2d4-5e1d9c"
+    assert tokens[first] == pytest.approx(lines[first]["cost_usd"] / 590)
+    ada = next(one for one in told["idle"] if one["what"] == "ada")
+    assert ada["idle_hours"] == pytest.approx(5 * 7 / 60, abs=1e-4)  # five legs of 7 minutes
+    charged = sum(one["charged_usd"] for one in told["chargeback"]["projects"])
+    support = sum(one["shared_usd"]["support"] for one in told["chargeback"]["projects"])
+    assert charged == pytest.approx(told["total"]["cost_usd"] + support)
+    project = cli("cost", *there, "--by", "project", "--idle", "--json").json["idle"]
+    assert {one["what"] for one in project} == {"nlp", "vision"}
+
+
+def test_services_have_a_unit_cost_for_all_of_their_time_alone(put: Put, cli: Cli) -> None:
+    for number, hours_ago in ((1, 60), (2, 6)):
+        put(f"chat-r{number}", NOON_S - hours_ago * HOUR_S, (WAY, HOUR_S), tags={"service": "chat"})
+    hour = Kept(first=0, load=[1.0], requests=[1000.0])
+    store.open().create(places.load("chat", 1), msgspec.json.encode(hour))
+    (line,) = cli("cost", "--units", "--json").json["units"]
+    assert (line["unit"], line["done"], line["runs"]) == ("1,000 requests", 1000, 2)
+    for part in (("--since", "2026-11-15"), ("--until", "2026-11-14"), ("chat-r1",)):
+        assert cli("cost", *part, "--units", "--json").json["units"] == []
+        assert "Services are left out" in cli("cost", *part, "--units").out
+    assert "left out" not in cli("cost", "--units").out
+
+
+def test_what_is_besides_the_table_has_no_csv(cli: Cli) -> None:
+    ran = cli("cost", "--units", "--csv")
+    assert ran.code == 2
+    assert "of the first table alone" in ran.err
+    assert "not a length of time" in cli("cost", "--unread", "soon").err
+    assert "cannot be read" in cli("cost", "--chargeback", "none.yaml").err
+
+
+def test_a_few_runs_are_not_charged_what_all_share(put: Put, cli: Cli) -> None:
+    put("run-a", NOON_S - 5 * HOUR_S, (WAY, HOUR_S), project="nlp")
+    rules = str(ROOT / "examples" / "team" / "chargeback.yaml")
+    ran = cli("cost", "run-a", "--chargeback", rules)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--chargeback without RUN" in ran.err
+
+
+def test_warnings_that_are_due_are_sent_once(home: Path, put: Put, cli: Cli) -> None:
+    put("run-a1", NOON_S - 5 * HOUR_S, (WAY, HOUR_S), project="nlp")
+    assert "does not say where warnings go" in cli("cost", "--warn", "test").err
+    with LocalHttp() as server:
+        server.on("/hook", "ok")
+        home.mkdir(exist_ok=True)
+        (home / "hook").write_text(server.url + "/hook")
+        (home / "budgets.yaml").write_text(
+            f"tell: {{webhook: 'file:{home}/hook'}}\nprojects:\n  nlp: {{month: $2}}\n"
+        )
+        assert cli("cost", "--warn", "test").code == 0
+        assert cli("cost", "--warn", "due").code == 0
+        assert cli("cost", "--warn", "due").code == 0
+        texts = [request.json["text"] for request in server.requests]
+    assert len(texts) == 2
+    assert "A trial" in texts[0]
+    assert "nlp has spent 180% of 2026-11" in texts[1]
+    (home / "hook").unlink()
+    ran = cli("cost", "--warn", "test")
+    assert ran.code != 0
+    assert "cannot be read" in ran.err

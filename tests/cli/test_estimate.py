@@ -274,8 +274,23 @@ def test_benches_take_files_that_are_not_quite_right(cli: Cli, tmp_path: Path) -
         assert "is not the name of an accelerator" in ran.err
     found = bench("memory", header, "gpt2,OK,T4", "gpt2,maybe,T4,,,1", "gpt2,ok,,", "gpt2").json
     assert (found["scored"], found["unsupported"]) == (1, 3)
+    judged = cli("bench", "memory", "--data", str(path), "--leave-blocks-out", "--json").json
+    assert (judged["scored"], judged["fit_accuracy"], judged["peaks"]) == (1, 100, 0)
     found = bench("other-models", header, "resnet50,,V100,400,,1,,", ",,V100,400,,1").json
     assert (found["scored"], found["unsupported"]) == (1, 1)
+    # Who is left out is judged by the others: a tenfold claim is a tenfold error.
+    named = "source,model,accelerator,throughput_per_gpu,n_gpus,precision,batch_per_gpu"
+    claims = (f"{who},resnet50,A100-80,{speed},1,fp16,32" for who, speed in
+              (("a", 400), ("a", 410), ("b", 4000)))  # fmt: skip
+    bench("other-models", named, *claims)
+    judged = cli("bench", "other-models", "--data", str(path), "--leave-one-source-out", "--json")
+    assert 89 < judged.json["by_source"]["b"]["median_ape"] < 91
+    judged = cli("bench", "other-models", "--data", str(path), "--leave-accelerators-out", "--json")
+    assert judged.json["scored"] == 3  # nobody else measured it: from the registry
+    both = cli(
+        "bench", "memory", "--data", str(path), "--leave-one-source-out", "--leave-blocks-out"
+    )
+    assert (both.code, "not both" in both.err) == (2, True)
     # The first row decides nothing about the others.
     shaped = f"{header},layers,d_model,n_heads"
     known, given = "gpt2,,T4,,9,1,,,", "mine,,T4,,9,1,12,768,12"

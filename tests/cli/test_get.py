@@ -50,6 +50,7 @@ def test_outputs_are_listed_and_fetched(cli: Cli, store: str, tmp_path: Path) ->
     assert cli("get", store, "log.csv", "--rank", "1").code == 3
 
 
+@pytest.mark.slow
 def test_a_file_that_differs_is_not_overwritten(cli: Cli, store: str, tmp_path: Path) -> None:
     here = tmp_path / "res"
     here.mkdir()
@@ -71,6 +72,7 @@ def test_a_file_that_differs_is_not_overwritten(cli: Cli, store: str, tmp_path: 
     assert elsewhere.read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_lists_that_machines_made_up_are_no_harm(cli: Cli, store: str, tmp_path: Path) -> None:
     opened = stores.open()
     assert isinstance(opened, LocalStore)

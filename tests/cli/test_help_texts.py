@@ -63,6 +63,8 @@ def parsed(words: list[str]) -> None:
     group: click.Command = app.command
     context = click.Context(group, info_name="tradewind")
     while isinstance(group, click.Group):
+        if group.invoke_without_command and (not words or words[0].startswith("-")):
+            return  # its own options were parsed above
         word, found, words = group.resolve_command(context, words)
         assert found is not None
         context = found.make_context(word, list(words), parent=context)

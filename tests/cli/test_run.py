@@ -109,6 +109,21 @@ def test_a_job_runs_to_its_end(home: Path, tmp_path: Path) -> None:
     assert not list((home / "local" / "machines").glob("*/notice.json"))
 
 
+def test_one_run_for_each_value(home: Path, tmp_path: Path) -> None:
+    place = folder(tmp_path, 1, "sh -c 'echo LR is $LR'")
+    work = str(place / "work.yaml")
+    assert "add --detach" in tradewind("run", work, "--local", "--sweep", "LR=1,2", check=2)
+    told = tradewind(
+        *("run", work, "--local", "--sweep", "LR=1,2", "--tag", "team=vision"),
+        *("--yes", "--detach", "--json"),
+    )
+    started = [json.loads(line) for line in told.splitlines()]
+    assert [run["tags"] for run in started] == [{"team": "vision", "LR": value} for value in "12"]
+    for run in started:
+        tradewind("watch", run["run"])
+        assert printed(run["run"]) == [f"LR is {run['tags']['LR']}"]
+
+
 def test_interruptions_and_dead_controllers_are_survived(home: Path, tmp_path: Path) -> None:
     """No step of what is saved is done twice, whoever is killed."""
     place = folder(tmp_path, 250)

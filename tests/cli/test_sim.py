@@ -63,32 +63,35 @@ def test_text(cli: Cli) -> None:
 
 def test_a_story(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    ran = cli("sim", "faults", "--seed", "3", "--story")
+    ran = cli("sim", "faults", "--seed", "22", "--story")
     assert ran.code == 0
-    assert ran.out == cli("sim", "faults", "--seed", "3", "--story").out
+    assert ran.out == cli("sim", "faults", "--seed", "22", "--story").out
     head, story, end = ran.out.split("\n\n")
-    for word in ("seed 3", "work", "deadline", "budget", "machines", "$", "controllers"):
+    for word in ("seed 22", "work", "deadline", "budget", "machines", "$", "controllers"):
         assert word in head
     assert "Scenario(" not in ran.out
     assert "Submitted" in story
     assert "Closed" in story
     assert "nothing happened that never may" in end
-    told = cli("sim", "faults", "--seed", "3", "--story", "--json").json
+    told = cli("sim", "faults", "--seed", "22", "--story", "--json").json
     assert [line.rstrip() for line in told["story"]] == story.splitlines()
     assert told["scenario"]["spec"]["work"] > 0
+    assert "run-2        beside it: 240 steps" in head
+    assert told["second_scenario"]["run_id"] == "run-2"
 
 
 @pytest.mark.parametrize("seed", [0, 1, 3, 12345])
 def test_the_scenario_shown_is_the_one_simulated(seed: int) -> None:
-    scenario, outcome = campaign.told(seed)
-    assert outcome.story[0].endswith(str(scenario))
+    scenarios, outcome = campaign.told(seed)
+    for line, scenario in zip(outcome.story, scenarios, strict=False):
+        assert line.endswith(str(scenario))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_every_scenario_can_be_described(seed: int) -> None:
     from tradewind.cli.sim import simstory
 
-    scenario, _ = campaign.told(seed)
+    (scenario, *_), _ = campaign.told(seed)
     lines = dict(simstory.described(scenario))
     assert ("cancelled" in lines) == (scenario.cancel_at_s is not None)
     assert set(simstory.GOES_WRONG) == set(scenario.chances.__struct_fields__)

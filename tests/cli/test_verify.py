@@ -39,6 +39,7 @@ def test_a_script_that_resumes(cli: Cli, tmp_path: Path) -> None:
     assert done.code == 0, done.out
     assert "weights         the same in 9 steps" in done.out
     assert "data            the same in" in done.out
+    assert "not tried: the end of an epoch, as none ended in" in done.out
     assert "train.py resumes bit-exact" in done.out
 
 
@@ -53,6 +54,21 @@ def test_a_script_that_does_not(cli: Cli, tmp_path: Path) -> None:
     assert differs["learning rates"] == differs["weights"] == 4
     assert any("learning rates are others" in words for words in told["causes"])
     assert any("count was 3 and is 0" in words for words in told["warnings"])
+
+
+FOLDS = SCRIPT.replace("data=data)", "data=data, folder=folder)").split("model =", 1)
+FOLDS_OF = (
+    FOLDS[0] + "for folder in ('0', '1', '0'):\n    model =" + FOLDS[1].replace("\n", "\n    ")
+)
+
+
+def test_the_first_of_several_sessions(cli: Cli, tmp_path: Path) -> None:
+    """Each fold in a folder of its own; none is taken for another."""
+    (tmp_path / "train.py").write_text(FOLDS_OF + "session.finish()\n")
+    done = cli("verify", str(tmp_path / "train.py"), "--steps", "60", "--json")
+    assert done.code == 0, done.out + done.err
+    assert done.json["steps"] == 50
+    assert not any("has trained in" in words for words in done.json["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -78,6 +94,7 @@ def test_no_script(cli: Cli, tmp_path: Path) -> None:
     assert "there is no script" in done.err
 
 
+@pytest.mark.long
 def test_the_example_without_a_loader(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

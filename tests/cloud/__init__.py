@@ -15,8 +15,8 @@ By hand: `python -m tests.cloud FACE --state DIR`; DIR/url tells where it is.
 
 **What a test can do** is in control.py: capacity, quota, fail (before or after the effect), lose,
 dials (lag_s, pending_s, shutting_down_s, speed, pace_s, body_env), prices, trace, interrupt, warn,
-crash, advance (its clock); and look at: bill, left, everything, calls, alive, console, state, wait.
-A face may have more.
+ask_to_end, crash, advance and hold (its clock); and look at: bill, left, everything, calls, alive,
+console, state, wait. A face may have more.
 
 **Bodies.** `none` for tests of the API; `netns` (root, iproute2) for hosts with an address of their
 own, 10.78.…; `process` elsewhere. Inside, 169.254.169.254 is the machine's metadata, and /tmp,
@@ -38,8 +38,10 @@ on 127.0.0.1 and is shown to them by `cloud.expose(port)`, which gives the URL.
     dials.py, clock.py
     bodies/       the interface; hosts.py what netns.py and processes.py share; init.py the first
                   process inside; metadata.py who it is; halt.py its shutdown; slots.py, forward.py
-    faces/        ec2/ (moto, with what it lacks); rest/, one for all clouds that are asked by JSON
-                  over HTTP, from a table for each: lambda_cloud.py
+    faces/        ec2/ (moto, with what it lacks); google/ (by its discovery documents); rest/, one
+                  for all clouds that are asked by JSON over HTTP, from a table for each:
+                  lambda_cloud.py; kubernetes/, a cluster with a server, a scheduler and bodies
+                  (pods) of its own, which shares the clock and the dials
 
 Each file's docstring ends in its known lies. The largest: firewalls guard nothing, machines share
 this computer's processors, and a machine that ended is known for ever.

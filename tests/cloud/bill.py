@@ -6,7 +6,8 @@ its own hours, at the price at which that began. Volumes cost by the second from
 
 A public address costs from launch to end, as its machine does. What the door before S3 has counted
 (s3.py) costs by the request, and by the gigabyte where the machine is in another region than the
-bucket: `s3` has a row for each machine, as counted, and "" for all others.
+bucket: `s3` has a row for each machine, as counted, "" for this computer, and the address of
+whoever is neither, whose traffic is not reckoned.
 
 Known lies: a spot machine that is taken within its first hour is not charged by some clouds; such a
 row says `waived` and is charged here all the same.
@@ -17,7 +18,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.cloud.world import Machine, World
+from tests.cloud.sustained import taken_off
+from tests.cloud.world import Machine, Thing, World
 
 MONTH_S = 30 * 24 * 3600.0
 
@@ -30,18 +32,18 @@ def bill(world: World) -> dict[str, Any]:
             "id": each.id,
             "machine": each.machine,
             "gb_s": each.gb * (_end(each.gone, now) - each.made),
+            "made": each.made,
             "gone": each.gone,
-            "usd": each.gb
-            * (_end(each.gone, now) - each.made)
-            * world.market.volume_usd_gb_month
-            / MONTH_S,
+            "kind": each.kind,
+            "usd": _month_usd(world, each) * (_end(each.gone, now) - each.made) / MONTH_S,
         }
         for each in world.things.values()
         if each.sort == "volume" and each.machine
     ]
     asked = world.s3.rows() if world.s3 else {}
     for caller, row in asked.items():
-        region = world.machines[caller].region if caller else world.market.bucket_region
+        here = caller in world.machines
+        region = world.machines[caller].region if here else world.market.bucket_region
         row["usd"] = world.market.s3_usd(row, region)
     return {
         "machines": machines,
@@ -51,8 +53,15 @@ def bill(world: World) -> dict[str, Any]:
         "address_usd": sum(each["address_usd"] for each in machines),
         "usd": sum(each["usd"] for each in machines),
         "volume_usd": sum(each["usd"] for each in volumes),
+        "sustained": taken_off(machines, world.market.sustained),
         "left": left(world),
     }
+
+
+def _month_usd(world: World, volume: Thing) -> float:
+    usual = world.market.volume_usd_gb_month
+    per_gb = world.market.volume_usd_by_kind.get(volume.kind, usual)
+    return volume.gb * per_gb + volume.more_usd_month
 
 
 def left(world: World) -> list[str]:
@@ -66,7 +75,7 @@ def left(world: World) -> list[str]:
 
 
 def _machine(world: World, machine: Machine, now: float) -> dict[str, Any]:
-    end = _end(machine.ended, now)
+    end = _end(world.face.billed_until(machine), now)
     start, seconds = _billed(world, machine, end)
     if machine.market == "spot":
         pieces = world.market.spot_pieces(
@@ -78,21 +87,39 @@ def _machine(world: World, machine: Machine, now: float) -> dict[str, Any]:
         )
         usd = sum(length * usd_hour / 3600 for length, usd_hour in pieces)
     else:
-        usd = seconds * world.market.on_demand(machine.region, machine.kind) / 3600
+        usd = seconds * _fixed(world, machine) / 3600
+    usd *= machine.share
+    taken = machine.taken_at is not None and machine.ended is not None  # whoever was faster then
+    if taken and end - start < world.face.billing.free_s:
+        usd = 0.0
     return {
         "id": machine.id,
+        "name": machine.name,
         "type": machine.kind,
+        "region": machine.region,
         "zone": machine.zones[0],
+        "hour_usd": _fixed(world, machine),
+        "reserved": machine.reserved,
+        "address": machine.address,
         "market": machine.market,
         "launched": machine.launched,
         "ended": machine.ended,
         "ended_by": machine.ended_by,
+        "from": start,
+        "to": end,
         "seconds": seconds,
         "usd": usd,
         "public": machine.public,
-        "address_usd": seconds * world.market.address_usd_hour / 3600 if machine.public else 0.0,
+        "address_usd": seconds * world.market.address_usd(machine.market) / 3600
+        if machine.public
+        else 0.0,
         "waived": machine.ended_by == "spot" and end - machine.launched < 3600,
     }
+
+
+def _fixed(world: World, machine: Machine) -> float:
+    market = "reserved" if machine.reserved else machine.market
+    return world.market.fixed(machine.region, machine.kind, market)
 
 
 def _billed(world: World, machine: Machine, end: float) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """The equipment's own clock, and what is due when.
 
-It goes as fast as the world's, and a test can put it forward: launches, ends, prices and the `Date`
-of every answer are told by it. Known lie: what runs in a body sees the computer's real clock.
+It goes as fast as the world's, and a test can put it forward, or let it stand still but for that:
+launches, ends, prices and the `Date` of every answer are told by it. Known lie: what runs in a body
+sees the computer's real clock.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ from datetime import UTC, datetime
 class Clock:
     def __init__(self) -> None:
         self.ahead_s = 0.0
+        self._held: float | None = None
 
     def now(self) -> float:
-        return time.time() + self.ahead_s
+        return (time.time() if self._held is None else self._held) + self.ahead_s
+
+    def hold(self) -> None:
+        self._held = time.time()
 
     def advance(self, seconds: float) -> None:
         if seconds < 0:

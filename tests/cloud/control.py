@@ -62,19 +62,29 @@ class Control:
     def spot_price(self, kind: str, zone: str, usd_hour: float, at: float | None = None) -> None:
         self._do("spot_price", kind=kind, zone=zone, usd_hour=usd_hour, at=at)
 
+    def sustained(self, begins: str, steps: Iterable[tuple[str, str]]) -> None:
+        """Types whose names begin so cost the less the longer they are up in a month: from which
+        share of it on, what share of the price is paid, as decimals."""
+        self._do("sustained", begins=begins, steps=list(steps))
+
     def expose(self, port: int) -> str:
         """What listens on 127.0.0.1:port becomes reachable for bodies; the URL of it."""
         return str(self._do("expose", port=port))
 
     def s3(self, port: int) -> str:
         """A door before the S3 server at 127.0.0.1:port: bodies reach it, and `bill` tells what
-        each of them has asked there. Its URL."""
+        each of them has asked there; those of other clouds too, by their addresses. Its URL."""
         return str(self._do("s3", port=port))
 
     # -- what happens ------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
         self._do("advance", seconds=seconds)
+
+    def hold(self) -> None:
+        """Its clock stands still from now on, but for `advance`: what a machine costs then does not
+        depend on how fast this computer is."""
+        self._do("hold")
 
     def trace(self, zone: str, trace: Iterable[tuple[float, int]], speed: float = 1.0) -> None:
         self._do("trace", zone=zone, trace=list(trace), speed=speed)
@@ -85,6 +95,10 @@ class Control:
     def warn(self, machine_id: str) -> None:
         """That it may be taken soon: less than a notice."""
         self._do("warn", machine_id=machine_id)
+
+    def ask_to_end(self, machine_id: str) -> None:
+        """Its processes, as a host does that goes down. The cloud does not notice."""
+        self._do("ask_to_end", machine_id=machine_id)
 
     def crash(self, machine_id: str) -> None:
         self._do("crash", machine_id=machine_id)

@@ -90,13 +90,21 @@ class Controls:
         since = self._world.now() if at is None else at
         self._world.market.put_spot(kind, zone, usd_hour, since)
 
+    def sustained(self, begins: str, steps: list[tuple[str, str]]) -> None:
+        self._world.market.sustained[begins] = steps
+
     def expose(self, port: int) -> str:
         return self._world.bodies.expose(port)
 
     def s3(self, port: int) -> str:
         """A door before the S3 server at 127.0.0.1:port, which keeps its books; its URL."""
         world = self._world
-        world.s3 = Books(who=world.at_address, now=world.now)
+        own = (world.bodies.host, "127.0.0.1")
+
+        def who(address: str) -> str:
+            return world.at_address(address) or ("" if address in own else address)
+
+        world.s3 = Books(who=who, now=world.now)
         door = serve(world.s3, port, world.bodies.host)
         return f"http://{world.bodies.host}:{door.server_address[1]}"
 
@@ -105,6 +113,9 @@ class Controls:
     def advance(self, seconds: float) -> None:
         self._world.clock.advance(seconds)
         self._world.settle()
+
+    def hold(self) -> None:
+        self._world.clock.hold()
 
     def trace(self, zone: str, trace: list[tuple[float, int]], speed: float) -> None:
         if not (speed > 0 and math.isfinite(speed)):
@@ -123,6 +134,9 @@ class Controls:
     def warn(self, machine_id: str) -> None:
         machine = self._machine(machine_id)
         machine.warned_at = self._world.now()
+
+    def ask_to_end(self, machine_id: str) -> None:
+        self._world.bodies.ask_to_end(self._machine(machine_id))
 
     def crash(self, machine_id: str) -> None:
         """Its body dies, and the cloud does not notice: a kernel panic, a dead disk."""

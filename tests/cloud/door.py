@@ -10,14 +10,16 @@ from __future__ import annotations
 import io
 import json
 import socket
+import time
 from collections.abc import Callable, Iterable
 from email.utils import formatdate
 from typing import Any
 
-from tests.cloud.face import Answer, Call, Refusal
+from tests.cloud.face import Answer, Call, NotYet, Refusal
 from tests.cloud.world import World
 
 Start = Callable[..., Any]
+_LOOK_S = 0.02
 
 
 class Door:
@@ -58,12 +60,22 @@ class Door:
                 return face.error(call, fault.code, fault.message, fault.status), False
             try:
                 self._paced(call)
-                answer = face.answer(call)
             except Refusal as refusal:
-                answer = face.refused(call, refusal)
-            if fault is not None:
-                return face.error(call, fault.code, fault.message, fault.status), False
-            return answer, world.dials.loses(call.action)
+                return face.refused(call, refusal), False
+        while True:
+            with world.lock:
+                world.settle()
+                try:
+                    answer = face.answer(call)
+                except Refusal as refusal:
+                    answer = face.refused(call, refusal)
+                except NotYet:
+                    answer = None
+                if answer is not None:
+                    if fault is not None:
+                        return face.error(call, fault.code, fault.message, fault.status), False
+                    return answer, world.dials.loses(call.action)
+            time.sleep(_LOOK_S)
 
     def _paced(self, call: Call) -> None:
         now, paces = self._world.now(), self._world.dials.pace_s

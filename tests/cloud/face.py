@@ -47,6 +47,8 @@ class Billing:
     least_s: float = 0.0
     step_s: float = 0.0
     from_running: bool = False
+    free_s: float = 0.0
+    """A spot machine that is taken sooner than this costs nothing."""
 
 
 class Refusal(Exception):
@@ -56,6 +58,16 @@ class Refusal(Exception):
     def __init__(self, sort: str, words: str = "") -> None:
         super().__init__(words or sort)
         self.sort, self.words = sort, words
+
+
+class NotYet(Exception):
+    """Whoever asks waits: it is answered by asking again, without the world's lock in between. For
+    questions only."""
+
+    def __init__(self, again: str = "") -> None:
+        """`again`: what is asked then, where it is not the same."""
+        super().__init__(again)
+        self.again = again
 
 
 class Face:
@@ -70,6 +82,8 @@ class Face:
     """HTTP's, for errors that are not answered by 400."""
     metadata_variable = ""
     """By which a program finds another metadata service than that of 169.254.169.254."""
+    metadata_names: tuple[str, ...] = ()
+    """Of hosts, by which programs look for it."""
     dials: type[Dials] = Dials
     world: World
 
@@ -124,8 +138,22 @@ class Face:
     def ended(self, machine: Machine) -> None:
         """It has ended just now; listings may show it later."""
 
+    def billed_until(self, machine: Machine) -> float | None:
+        """None while it is not over."""
+        return machine.ended
+
     def metadata(
         self, machine: Machine, method: str, path: str, headers: Mapping[str, str]
     ) -> Answer | None:
         """What the machine's own metadata service answers; None is 404."""
         return None
+
+    def metadata_asked(
+        self, machine: Machine, method: str, target: str, headers: Mapping[str, str]
+    ) -> Answer | None:
+        """The same, for a face that reads queries too. May raise NotYet."""
+        return self.metadata(machine, method, target.partition("?")[0], headers)
+
+    def metadata_found_by(self, host: str, port: int) -> dict[str, str]:
+        """Variables of a body whose metadata service is there, and not at 169.254.169.254."""
+        return {self.metadata_variable: f"http://{host}:{port}/"} if self.metadata_variable else {}

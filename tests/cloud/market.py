@@ -23,13 +23,23 @@ class Market:
         self._on_demand: dict[tuple[str, str], float] = {}
         self._spot: dict[tuple[str, str], list[tuple[float, float]]] = {}
         self.volume_usd_gb_month = 0.08
+        self.volume_usd_by_kind: dict[str, float] = {}
+        """Of kinds that have another price than that."""
         self.address_usd_hour = 0.005
+        self.spot_address_part = 1.0
+        """Of that, for a spot machine's."""
         self.bucket_region = "us-east-1"
         self.s3_usd_write, self.s3_usd_read = 0.005 / 1000, 0.0004 / 1000
         self.moved_usd_gb = 0.02
         """Between two regions, in either direction."""
+        self.sustained: dict[str, list[tuple[str, str]]] = {}
+        """By the first letters of types, how they are paid in a month (sustained.py)."""
         self.available: dict[str, int] = {}
         """By zone, as its trace tells at this moment."""
+
+    def address_usd(self, market: str) -> float:
+        """An hour."""
+        return self.address_usd_hour * (self.spot_address_part if market == "spot" else 1.0)
 
     def s3_usd(self, row: dict[str, int], region: str) -> float:
         moved = row["bytes_in"] + row["bytes_out"] if region != self.bucket_region else 0
@@ -49,6 +59,13 @@ class Market:
     def on_demand(self, region: str, kind: str) -> float:
         found = self._on_demand.get((region, kind), self._on_demand.get(("*", kind)))
         return self._invented(kind) if found is None else found
+
+    def fixed(self, region: str, kind: str, market: str) -> float:
+        """Of a market that is not spot: where `KIND@MARKET` has a price it is that, else the
+        kind's own."""
+        found = self._on_demand.get((region, f"{kind}@{market}"))
+        found = self._on_demand.get(("*", f"{kind}@{market}")) if found is None else found
+        return self.on_demand(region, kind) if found is None else found
 
     def _invented(self, kind: str) -> float:
         cpus, gpus = self._size(kind)

@@ -94,7 +94,7 @@ def serve(face: str, folder: Path, port: int, sort: str) -> None:
             pass
 
     bodies = chosen(sort, folder)
-    world = World(bodies, importlib.import_module(face).FACE)
+    world = World(bodies, importlib.import_module(face).FACE, folder)
     door = Door(world)
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())

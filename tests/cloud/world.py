@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.cloud.clock import Agenda, Clock
@@ -42,6 +43,12 @@ class Machine:
     """What it runs first."""
     record: Any = None
     """The face's own."""
+    name: str = ""
+    """What its owner calls it, where that is not its id."""
+    reserved: bool = False
+    """It is of a reservation, and has the price of its commitment (`KIND@reserved`, market.py)."""
+    share: float = 1.0
+    """Its part of a price that is for several machines together."""
     address: str = ""
     hostname: str = ""
     public: bool = False
@@ -69,12 +76,18 @@ class Thing:
     gone: float | None = None
     gb: int = 0
     machine: str = ""
+    kind: str = ""
+    """Of a volume, where there are several (market.py)."""
+    more_usd_month: float = 0.0
+    """For what it is besides large."""
 
 
 @dataclass
 class World:
     bodies: Bodies
     face: Face
+    folder: Path | None = None
+    """For what a face keeps on disk."""
     clock: Clock = field(default_factory=Clock)
     agenda: Agenda = field(default_factory=Agenda)
     machines: dict[str, Machine] = field(default_factory=dict)
@@ -92,7 +105,8 @@ class World:
         self.face.opened(self)
 
     def now(self) -> float:
-        return self.clock.now()
+        """In whole milliseconds, as it is told to others too."""
+        return round(self.clock.now(), 3)
 
     def settle(self) -> None:
         with self.lock:

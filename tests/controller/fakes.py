@@ -20,8 +20,8 @@ from tradewind.controller import Controller
 from tradewind.journal import journal
 from tradewind.model import places
 from tradewind.model.event import Event
-from tradewind.model.run import Listing, Machine, Request, Spec
-from tradewind.providers.base import LaunchMachines, ListMachines, TerminateMachines
+from tradewind.model.run import Listing, Machine, Queued, Request, Spec
+from tradewind.providers.base import LaunchMachines, ListAll, ListMachines, TerminateMachines
 from tradewind.store.memory import MemoryStore
 from tradewind.store.steps import performer
 
@@ -36,10 +36,14 @@ class FakeProvider:
         """By name of the call: the next one fails so, before it does anything."""
         self.lose_answer: TradewindError | None = None
         """The next launch buys, and fails so."""
+        self.queues = False
+        """Launches wait, for ever."""
+        self.queued: list[Queued] = []
 
     def list_machines(self) -> Listing:
         self._fail("list")
-        return Listing(at_s=self.at_s, machines=tuple(self.machines.values()))
+        machines = tuple(self.machines.values())
+        return Listing(at_s=self.at_s, machines=machines, queued=tuple(self.queued))
 
     def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
         self._fail("launch")
@@ -47,6 +51,10 @@ class FakeProvider:
         if same and request.way.facts.tokens:
             return same
         self.launches.append(request)
+        if self.queues:
+            waits = Queued(launch_id=request.launch_id, run_id=request.run_id, leg=request.leg)
+            self.queued.append(waits)
+            return []
         bought = [
             Machine(
                 machine_id=f"m{len(self.machines) + 1 + rank}",
@@ -110,6 +118,8 @@ class World:
             happens(step)
             self.meanwhile = happens
         self.asked[type(step).__name__] += 1
+        if isinstance(step, ListAll):
+            return dict.fromkeys(step.providers, self.cloud.list_machines())
         if isinstance(step, ListMachines):
             return self.cloud.list_machines()
         if isinstance(step, LaunchMachines):

@@ -73,7 +73,8 @@ def test_the_file_of_the_home(tmp_path: Path) -> None:
             budgetfile.load(env)
 
 
-def test_the_example_on_the_page_is_right() -> None:
+def test_the_examples_on_the_page_are_right() -> None:
     text = (ROOT / "docs" / "budgets.md").read_text()
-    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert set(budgetfile.read(example, "example").projects) == {"nlp", "vision"}
+    limits, told = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert set(budgetfile.read(limits, "example").projects) == {"nlp", "vision"}
+    assert set(budgetfile.read(told, "example").projects) == {"nlp"}

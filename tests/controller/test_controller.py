@@ -71,7 +71,7 @@ def test_a_run_from_its_submission_to_its_end() -> None:
     assert world.store.list_after(places.LIVE) == []
     world.asked.clear()
     assert world.whole_pass(controller) == []
-    assert world.asked == {"ListMachines": 1, "ListAfter": 1}
+    assert world.asked == {"ListAll": 1, "ListAfter": 1}
 
 
 def test_the_last_words_of_machines_are_recorded_when_a_run_is_closed() -> None:
@@ -382,7 +382,7 @@ def test_an_idle_run_costs_one_look_into_its_journal_and_one_heartbeat() -> None
     world.asked.clear()
     assert world.whole_pass(controller) == []
     # One listing of the provider and one of what is live are for all runs together.
-    assert world.asked == {"ListMachines": 1, "ListAfter": 1, "Find": 2}
+    assert world.asked == {"ListAll": 1, "ListAfter": 1, "Find": 2}
 
 
 def test_an_idle_gangs_heartbeats_are_read_at_once() -> None:
@@ -396,7 +396,7 @@ def test_an_idle_gangs_heartbeats_are_read_at_once() -> None:
     assert world.types()[-1] == "LegUp"
     world.asked.clear()
     world.whole_pass(controller)
-    assert world.asked == {"ListMachines": 1, "ListAfter": 1, "Find": 1, "GetMany": 1}
+    assert world.asked == {"ListAll": 1, "ListAfter": 1, "Find": 1, "GetMany": 1}
 
 
 def test_a_heartbeat_that_cannot_be_read_is_none() -> None:
@@ -536,7 +536,7 @@ def test_a_machine_that_shows_up_when_its_run_is_closed_wakes_it_up() -> None:
     assert world.cloud.terminated == ["m1", "m2"]
     world.asked.clear()
     world.whole_pass(controller)  # and all is settled
-    assert world.asked == {"ListMachines": 1, "ListAfter": 1}
+    assert world.asked == {"ListAll": 1, "ListAfter": 1}
 
 
 # -- going on --------------------------------------------------------------------------------------

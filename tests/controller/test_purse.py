@@ -35,6 +35,7 @@ from tradewind.model.event import (
     Submitted,
 )
 from tradewind.model.run import Listing, Machine, Request
+from tradewind.model.timing import UNATTENDED_S
 from tradewind.providers.base import LaunchMachines
 from tradewind.store.memory import MemoryStore
 
@@ -174,6 +175,16 @@ def test_who_makes_a_purchase_holds_up_nobody_else() -> None:
     perform(LaunchMachines(bought.request, 2))
     assert found == [12 * USD]
     shared.done()
+
+
+def test_a_purchase_where_shutting_down_does_not_end_the_bill() -> None:
+    """Until a controller ends it: a quarter of an hour after its hard stop."""
+    store = MemoryStore()
+    way = replace(WAY, facts=replace(WAY.facts, ends="never"))
+    request = a_request(1, run_id="one", hard_stop_s=8100, way=way)
+    recorded(store, "one", submitted("one"), LegRequested(request=request, reason="r"))
+    assert UNATTENDED_S == 900
+    assert cap(purse(store)) == 11 * USD
 
 
 def test_a_purchase_counts_though_somebody_else_has_asked_in_between() -> None:

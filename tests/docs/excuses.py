@@ -26,6 +26,18 @@ class Excuse:
 
 EXCUSES = [
     Excuse("*", r"make ", "`.ci/run` is made of these; tests do not call what calls them"),
+    Excuse("docs/commands/measure.md", r"tradewind ", "needs a server; tests/cli/test_measure.py"),
+    Excuse("docs/commands/load.md", r"tradewind load ", "needs a server; tests/cli/test_load.py"),
+    Excuse(
+        "docs/*serv*.md",
+        r"(tradewind (serve|services) ?|tradewind services$|curl )",
+        "HAProxy and an engine; tests/system/test_services.py",
+    ),
+    Excuse(
+        "examples/batch-inference/README.md",
+        r"(python generate|tradewind (run|get) )",
+        "imports of a minute; tests/batch kills what it is made of",
+    ),
     Excuse("docs/commands/doctor.md", r"tradewind doctor", "a computer's own; tests/cli"),
     Excuse("*", r"tradewind verify ", "four starts of a script; tests/cli/test_verify.py"),
     Excuse("*", r"tradewind demo", "minutes; tests/system/test_demo.py"),
@@ -38,10 +50,21 @@ EXCUSES = [
     Excuse("docs/benchmarks.md", r"python tools/leave_out_spot.py ", "an hour, on measured series"),
     Excuse(
         "docs/commands/bench.md",
-        r"tradewind bench (recovery|chaos|loader|estimate|spot)",
+        r"tradewind bench (recovery|chaos|loader|estimate|inference|spot|controller --provider)",
         "minutes, or measurements; tests/cli and tests/bench run each in small",
     ),
-    Excuse("docs/commands/bench.md", r"PYTHONPATH=src python3 -m tradewind.bench", "a GPU"),
+    Excuse("docs/commands/bench.md", r"PYTHONPATH=src\S* python3 -m tradewind.bench", "a GPU"),
+    Excuse(
+        "docs/commands/schedule.md",
+        r"tradewind schedule --trace",
+        "measurements; tests/cli/test_schedule.py",
+    ),
+    Excuse(
+        "docs/commands/run.md",
+        r"tradewind run work.yaml --local --window",
+        "depends on the hour; tests/lifecycle/test_windows.py",
+    ),
+    Excuse("docs/budgets.md", r"tradewind cost --warn", "needs a webhook; tests/cli/test_cost.py"),
     Excuse("docs/commands/calibrate.md", r"tradewind calibrate", "measurements; half an hour"),
     Excuse(
         "docs/commands/sim.md", r"tradewind sim faults --seeds", "a minute; tests/sim has seeds"
@@ -59,6 +82,16 @@ EXCUSES = [
         "docs/aws.md",
         r"(tradewind (setup (?!.*--print)|teardown|init|doctor|run|sweep)|aws iam|cd )",
         "an account; tests/system/test_aws.py",
+    ),
+    Excuse(
+        "docs/clouds/*",
+        r"(tradewind (setup|teardown|doctor|run|watch|sweep)|export )",
+        "an account; tests/providers",
+    ),
+    Excuse(
+        "docs/gcp.md",
+        r"(tradewind (setup (?!.*--print)|teardown|init|doctor|run|sweep)|gcloud |export |cd )",
+        "a project; tests/providers/gcp",
     ),
     Excuse("docs/aws.md", r"aws ssm ", "an account, and AWS's own tool; tests/supervisor"),
     Excuse("docs/commands/run.md", r"tradewind run .*--on aws", "an account; tests/system"),
@@ -80,7 +113,11 @@ EXCUSES = [
         for page in ("README.md", "docs/get-started.md")
     ),
     *(
-        Excuse(f"examples/{name}/README.md", r"(cd |python |torchrun |tradewind (run|get) )", where)
+        Excuse(
+            f"examples/{name}/README.md",
+            r"(cd |pip |python |torchrun |tradewind (run|get) )",
+            where,
+        )
         for name, where in (
             ("tiny-gpt", "tests/torch/test_tiny_gpt.py, killed"),
             ("gpt-memmap", "tests/cli/test_verify.py, killed"),
@@ -88,6 +125,7 @@ EXCUSES = [
             ("finetune-lora", "tests/system/test_examples.py, killed"),
             ("big-model", "tests/system/test_examples.py, killed"),
             ("frameworks", "tests/system/test_frameworks.py, killed"),
+            ("jax-tpu", "tests/system/test_gcp_tpu.py, taken"),
         )
     ),
 ]

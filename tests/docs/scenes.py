@@ -14,6 +14,7 @@ HEAVY = {
     "docs/commands/report.md",
     "docs/commands/resume.md",
     "docs/frameworks.md",
+    "docs/services.md",
     "docs/strategies.md",
     "examples/strategies/README.md",
 }
@@ -64,7 +65,9 @@ SHELL = {
     "docs/commands/resume.md": _run("count", _SLOW_AT_FIRST, "--detach")
     + _UNTIL_UP
     + "tradewind stop count\n",
-    "docs/commands/sim.md": f"cat > traces.csv <<'END'\n{TRACES}END\n",
+    "docs/commands/sim.md": f"cat > traces.csv <<'END'\n{TRACES}END\n"
+    "echo t_s,input_tokens,output_tokens > requests.csv\n"
+    "seq 1 2000 | sed 's/$/,300,40/' >> requests.csv\n",
     "docs/commands/profile.md": 'cp "$REPOSITORY/tests/torch/models.py" models.py\n',
 }
 """In the scratch folder of the page, before what it says."""
@@ -181,8 +184,26 @@ os.chdir("other")
 loader = DataLoader(torch.zeros(16, 2, 8), batch_size=2)
 """
 
+_SERVICE = """
+import socket
+from importlib import resources
+from pathlib import Path
+
+engine = resources.files("tradewind.demo.serving").joinpath("engine.py")
+Path("engine.py").write_text(engine.read_text())
+Path(".tradewindignore").write_text("examples\\nhome\\n")
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+Path("chat.yaml").write_text(
+    "name: chat\\nserve: {model: llama-3.1-8b, rate: 1/s, input: 200, output: 50, ttft: 1s}\\n"
+    "run: {command: python engine.py $PORT}\\n"
+    f"service: {{port: {port}, drain: 10s}}\\n"
+)
+"""
 PYTHON = {
     "README.md": {1: _TRAINING},
+    "docs/services.md": {1: _SERVICE},
     "docs/torch.md": {1: _TRAINING},
     "docs/scripts.md": {
         1: _TRAINING

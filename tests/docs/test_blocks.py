@@ -68,6 +68,8 @@ def _parsed(words: list[str], what: str) -> None:
     command: click.Command = app.command
     context = click.Context(command, info_name="tradewind")
     while isinstance(command, click.Group):
+        if command.invoke_without_command and (not words or words[0].startswith("-")):
+            break
         name, *words = words
         found = command.get_command(context, name)
         assert found is not None, f"{what}: there is no {name}"

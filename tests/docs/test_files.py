@@ -16,15 +16,17 @@ from tests.docs import blocks
 from tests.test_docs import record_docs  # type: ignore[attr-defined]
 from tests.workload.making import KNOWN, NOW
 from tradewind import workload
+from tradewind.api import chargefile
 from tradewind.catalog import account
 from tradewind.controller import budgetfile
+from tradewind.economics import team
 from tradewind.providers.local import files
 
 YAML = [b for b in blocks.every() if b.language == "yaml"]
 JSON = [b for b in blocks.every() if b.language == "json"]
 ACCOUNT = {"offers", "discounts", "quotas", "reservations"}
-BUDGETS = {"projects", "default"}
-WORK = {"train", "work", "profile"}
+BUDGETS = {"projects", "default", "tell"}
+WORK = {"train", "work", "serve", "profile"}
 
 
 @pytest.mark.parametrize("block", YAML, ids=[f"{b.page} {b.number}" for b in YAML])
@@ -35,6 +37,10 @@ def test_yaml_is_a_file_of_ours(block: blocks.Block) -> None:
         read.applied(REAL.table, date(2026, 11, 15))
     elif keys <= BUDGETS:
         assert budgetfile.read(block.text, block.page)
+    elif keys == {"shared"}:
+        assert chargefile.read(block.text, block.page)
+    elif "workloads" in keys:
+        assert team.read(block.text, block.page, lambda name: (8.0, 5.0)).jobs
     else:
         # A section that is shown alone belongs to some work.
         more = "" if keys & WORK else "work: {hours: 1, on: 1xA100-80GB}\n"

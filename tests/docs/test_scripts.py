@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import and_long
 from tests.docs import blocks, running, scenes
 
 pytestmark = pytest.mark.slow
@@ -21,7 +22,12 @@ PYTHON = [
 ]
 
 
-@pytest.mark.parametrize("page", SCRIPTS)
+MEASURING = ("docs/benchmarks.md", "docs/commands/bench.md")
+
+
+@pytest.mark.parametrize(
+    "page", and_long([name for name in SCRIPTS if name not in MEASURING], MEASURING)
+)
 def test_its_commands(page: str, tmp_path: Path) -> None:
     done = running.run_script(page, tmp_path)
     assert done.returncode == 0, done.stdout

@@ -156,6 +156,22 @@ def test_attention_needs_longer_sequences_to_fill_a_faster_chip() -> None:
     assert gain(312e12) < 64
 
 
+def test_nanotron_waits_for_its_sharded_gradients_and_the_longer_the_more_ranks() -> None:
+    """What the last micro-batch hides elsewhere, nanotron begins when all gradients are there."""
+
+    def data(stack: str, dp: int, zero: int) -> float:
+        chosen = {"stack": stack, "dp": dp, "tp": 8, "zero": zero, "network": 50e9}
+        return float(step_time(of(chosen), K).data[0])
+
+    sent = 32 * 218e6 / 8 * 6 / (0.9 * 50e9)  # of the layers alone, at the network's best
+    few, many = data("nanotron", 8, 1), data("nanotron", 64, 1)
+    assert few > 0.8 * sent
+    assert data("megatron", 8, 1) < few / 2
+    # Fifty-six more ranks, each a hop a layer; reduced, the number hardly matters.
+    assert many - few == pytest.approx(56 * 32 * K["hop_of_ring"], rel=0.3)
+    assert data("nanotron", 64, 0) - data("nanotron", 8, 0) < (many - few) / 2
+
+
 def test_memory_items_add_up() -> None:
     use = memory_use(of({"dp": 8, "zero": 1}), K)
     names = [n for n in use.__slots__ if n != "peak"]

@@ -40,7 +40,7 @@ def test_what_was_committed_is_read() -> None:
     assert put(where, 1, *events)
     assert put(where, 2, writer="w2")
     first, second = journal.read(where, "r1")
-    assert first == Commit(1, 1, "w1", AT, events)
+    assert first == Commit(journal.FORMAT, 1, "w1", AT, events)
     assert (second.number, second.writer) == (2, "w2")
     assert journal.read(where, "r1", after=1) == [second]
     assert journal.read(where, "r1", after=2) == []
@@ -96,7 +96,7 @@ def commit(**more: Any) -> bytes:
         (b"[" * 100_000, "damaged"),
         (b"[]", "no commit"),
         (b'{"format": 1}', "no commit"),
-        (commit(format=2), "upgrade"),
+        (commit(format=journal.FORMAT + 1), "upgrade"),
         (commit(format=0), "no commit"),
         (commit(format="1"), "no commit"),
         (commit(number=2), "says that it is number 2"),

@@ -133,3 +133,10 @@ def test_only_the_newest_are_asked_whether_they_were_submitted() -> None:
     for name in (old, new):
         store.create(places.bundle(name), b"x")
     assert unsubmitted(store, most=1) == [new]
+
+
+def test_the_folder_of_a_rented_service_is_no_run_and_nothing_odd() -> None:
+    store = MemoryStore()
+    store.create(places.rented_bundle("chat-1"), b"x")
+    assert runs_store.run_ids(store) == []
+    assert runs_store.other_folders(store) == []

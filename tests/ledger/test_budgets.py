@@ -4,10 +4,20 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.ledger.making import HOUR_S, NOON_S, moment, names, postings_of, run_cost, run_costs
-from tests.lifecycle.builders import SPEC, SPOT, WAY
+from tests.ledger.making import (
+    HOUR_S,
+    NOON_S,
+    events_of,
+    moment,
+    names,
+    postings_of,
+    run_cost,
+    run_costs,
+)
+from tests.lifecycle.builders import SPEC, SPOT, WAY, a_seen, state_of
 from tradewind.ledger.budgets import (
     Budget,
     Budgets,
@@ -17,8 +27,10 @@ from tradewind.ledger.budgets import (
     standing,
     standings,
 )
-from tradewind.ledger.postings import RunCost
+from tradewind.ledger.postings import RunCost, cost_of
 from tradewind.ledger.report import report
+from tradewind.lifecycle.money import exposed, spent
+from tradewind.model.timing import GRACE_S, UNATTENDED_S
 
 USD = 10**6
 NLP = Budgets(projects={"nlp": Budget(month=100 * USD)})
@@ -130,6 +142,41 @@ def test_open_machines_commit_what_they_can_still_come_to() -> None:
     found = standing(run.postings, NLP, "nlp", late)
     assert found is not None
     assert found.committed == 3_600_000  # what comes after is next month's
+
+
+ENDLESS = replace(WAY, facts=replace(WAY.facts, ends="never"))
+
+
+def test_machines_that_are_off_and_paid_for_are_counted_until_they_are_ended() -> None:
+    run = run_cost("r", NOON_S - HOUR_S, (ENDLESS, None), outcome="", project="nlp")
+    found = standing(run.postings, NLP, "nlp", NOON_S)
+    assert found is not None
+    assert found.committed == (9 * HOUR_S + 120 + UNATTENDED_S) * 1000
+    run = run_cost("r", NOON_S - 20 * HOUR_S, (ENDLESS, None), outcome="", project="nlp")
+    found = standing(run.postings, NLP, "nlp", NOON_S)
+    assert found is not None
+    assert found.spent == 20 * 3_600_000  # though its hard stop was ten hours ago
+    assert found.committed == (UNATTENDED_S + GRACE_S) * 1000
+    run = run_cost("r", NOON_S - 20 * HOUR_S, (ENDLESS, 12 * HOUR_S), outcome="", project="nlp")
+    found = standing(run.postings, NLP, "nlp", NOON_S)
+    assert found is not None
+    assert (found.spent, found.committed) == (12 * 3_600_000, 0)
+
+
+@given(st.integers(0, 14 * 24), st.integers(0, HOUR_S), st.integers(1, 3))
+def test_what_is_committed_is_not_less_than_runs_reckon_with(
+    hours: int, seconds: int, nodes: int
+) -> None:
+    """Whoever counts, what may still come of machines that do not end their bill is the same."""
+    start_s = NOON_S - hours * HOUR_S - seconds
+    way = replace(ENDLESS, nodes=nodes)
+    events = events_of("r", start_s, (way, None), outcome="", nodes=nodes, project="nlp")
+    posted = cost_of("r", events, NOON_S).postings
+    found = standing(posted, NLP, "nlp", NOON_S)
+    assert found is not None
+    state, seen = state_of(*events), a_seen(clock_s=NOON_S)
+    assert found.spent == spent(state, seen)
+    assert found.spent + found.committed >= exposed(state, seen)
 
 
 def test_what_is_left_for_a_run() -> None:

@@ -212,6 +212,17 @@ def test_a_gang_found_in_part_waits_and_is_given_up() -> None:
     assert terminate.machine_ids == ("m1",)
 
 
+@pytest.mark.parametrize("later_s", [-60, 0, WAY.facts.listing_lag_s])
+def test_a_listing_from_before_a_machine_ended_brings_nothing_back(later_s: int) -> None:
+    """A controller may hold one for long, and others have closed the run meanwhile."""
+    done = Ended(outcome="succeeded", reason="r")
+    state = running(over(), ended(), done, Closed(reason="r"))
+    ended_s = state.machines["m1"].machine.ended_s
+    assert ended_s is not None
+    old = a_seen(a_machine(), clock_s=ended_s + later_s)
+    assert not [each for each in answer(state, old) if isinstance(each, Record)]
+
+
 def test_a_complete_gang_boots() -> None:
     begun = (submitted(ways=(PAIR,)), requested(way=PAIR))
     machines = (a_machine("m1"), a_machine("m2", rank=1))
@@ -430,10 +441,20 @@ def test_an_interrupted_run_goes_on_elsewhere() -> None:
     assert event.request.hard_stop_s == 2 * (300 + 3000) + 3600  # for what is left to do
 
 
+def test_safe_machines_that_are_taken_are_asked_for_again_at_once() -> None:
+    """A node that is gone, say: others of its kind may well be there."""
+    state = running(over("interrupted", saved=600.0))
+    event = one(state, a_seen(ago_s=1.0))
+    assert isinstance(event, LegRequested)
+    assert event.request.way == WAY
+
+
 def test_a_machine_that_is_back_is_recorded_and_ended() -> None:
     state = running(over(), ended())
     alive = a_machine()
-    event = one(state, a_seen(alive))
+    ended_s = state.machines["m1"].machine.ended_s
+    assert ended_s is not None
+    event = one(state, a_seen(alive, clock_s=ended_s + WAY.facts.listing_lag_s + 1))
     assert isinstance(event, MachineBack)
     (terminate,) = answer(
         running(over(), ended(), event, CANCEL, Ended(outcome="cancelled", reason="r")),
@@ -501,6 +522,23 @@ def test_an_error_of_the_infrastructure_is_not_the_jobs() -> None:
     assert isinstance(event, LegOver)
     assert (event.cause, event.failures, event.exit_code) == ("infrastructure", 0, -7)
     assert isinstance(one(running(event, tries=1), a_seen(ago_s=60.0)), LegRequested)
+
+
+def test_a_rank_that_ends_with_one_that_was_told_has_not_failed() -> None:
+    """It was told by that rank, and has saved; its own supervisor knew of nothing."""
+    ended = failed(trouble="infrastructure", failures=0, exit_code=143, saved=70.0)
+    told = a_beat("m2", doing="saving", notice=True, saved=70.0)
+    event = one(running(way=PAIR), a_seen(beats=(ended, told)))
+    assert isinstance(event, LegOver)
+    assert (event.cause, event.saved, event.exit_code) == ("interrupted", 70.0, None)
+    drains = LegDraining(leg=1, cause="moved", reason="elsewhere it is cheaper")
+    moved = one(running(drains, way=PAIR), a_seen(beats=(ended, a_beat("m2"))))
+    assert isinstance(moved, LegOver)
+    assert moved.cause == "moved"
+    own = replace(ended, trouble="user", exit_code=1)
+    event = one(running(way=PAIR), a_seen(beats=(own, told)))
+    assert isinstance(event, LegOver)
+    assert event.cause == "job_failed", "an error of the job's own stays one"
 
 
 # -- no longer wanted ------------------------------------------------------------------------------

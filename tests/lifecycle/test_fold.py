@@ -50,17 +50,18 @@ def check(state: RunState) -> None:
     assert state.phase in PHASES
     assert (state.leg is not None) == (state.phase == "active")
     assert bool(state.outcome) == (state.phase in ("ended", "closed"))
-    assert list(state.requests) == list(range(1, len(state.requests) + 1))
+    assert list(state.requests) == sorted(state.requests)
+    assert all(1 <= number <= state.last for number in state.requests)
     assert all(rented.machine.leg in state.requests for rented in state.machines.values())
     assert all(1 <= at <= state.number for at in state.doubts.values())
     assert state.troubles <= state.barren
     assert state.over_at <= state.number
     if state.leg is None:
-        assert state.claimed == ()
+        assert state.claimed == (state.queued.machines if state.queued else ())
         return
     leg = state.leg
     assert leg.state in LEG_STATES
-    assert max(each.number for each in state.legs) <= len(state.requests)
+    assert max(each.number for each in state.legs) <= state.last
     assert leg.requested_at <= leg.at <= state.number
     assert (len(leg.machines) == leg.request.way.nodes) == (leg.state != "requested")
     assert all(state.machines[name].machine.leg == leg.number for name in leg.machines)
@@ -146,6 +147,9 @@ EVENTS: dict[type, st.SearchStrategy[Event]] = {
     events.MachineBack: st.builds(events.MachineBack, machine_id=_names, reason=_words),
     events.MachineUsed: st.builds(
         events.MachineUsed, machine_id=_names, leg=_legs, usage=st.just(Usage(writes=1))
+    ),
+    events.LegQueued: st.builds(
+        events.LegQueued, leg=_legs, reason=_words, starts_s=st.none() | st.integers(0, 9)
     ),
     events.Stored: st.builds(events.Stored, bytes=st.integers(0, 9), byte_s=st.integers(0, 9)),
     events.Forecast: st.builds(

@@ -24,6 +24,8 @@ FOLDED = {
     "launch-unknown-then-cancelled": ("cancelled", 2, 0.0, 4_305_615),
     "metered": ("succeeded", 1, 8750.0, 61_990_436),
     "out-of-budget": ("out_of_budget", 0, 0.0, 0),
+    "queued": ("succeeded", 7, 481.0, 1_693_895),
+    "queued-beside-another": ("too_late", 3, 0.0, 729_552),
     "resumed": ("succeeded", 1, 8750.0, 61_950_578),
     "succeeded": ("succeeded", 1, 8750.0, 61_950_578),
 }

@@ -112,7 +112,11 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                 dollars = nodes * paid / 1e6
                 if start is not None:
                     dollars += size / 1e9 * rates.egress(start, place)
-                    dollars += state / 1e9 * rates.egress(place, start)
+                    held = float(course.on_demand[0]) + float(course.spot[0])
+                    saves = max(held * 3600 / float(course.every_s[0]), 1.0)
+                    dollars += saves * state / 1e9 * rates.egress(place, start)
+                    again = float(course.interruptions[0]) * state / 1e9
+                    dollars += again * rates.egress(start, place)
                 kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
                 dollars += kept * rates.month(place) * hours / 730
                 had = chance_to_have(offer, nodes, market, catalog, now)

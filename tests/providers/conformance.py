@@ -1,4 +1,10 @@
-"""What every provider must do. A test module names its provider by a fixture `place`.
+"""What every provider must do. A test module names its provider by a fixture `place`, and says by
+`safety` what keeps a launch from being made twice there (`Facts.safety`):
+
+token     the provider knows the launch's id again
+name      it gives a name to one machine only
+recorder  neither: only who recorded a purchase makes it, once; so nothing that repeats a launch is
+          tried, and of one that was cut off only what is promised then: all of it is listed
 
 Listings may lag and launches take their time: tests wait for what must come to be (`eventually`),
 and never for a while.
@@ -25,7 +31,7 @@ import tradewind
 from tests.eventually import eventually
 from tests.lifecycle.builders import WAY
 from tradewind.model.run import Machine, Request, Way
-from tradewind.providers.base import Provider
+from tradewind.providers.base import Provider, Refused
 
 WHERE = [str(Path(__file__).parents[2]), str(Path(tradewind.__file__).parents[1])]
 
@@ -38,12 +44,23 @@ class Place:
     """The same provider, as another owner sees it."""
     threads: bool = True
     """It may be called by several threads at once."""
+    again: Callable[[], Provider] | None = None
+    """Opens it once more for the same owner, as another controller does."""
     client: tuple[str, str] | None = None
     """How another process opens it for the same owner: module:function and its argument."""
     alive: Callable[[Machine], bool] | None = None
     """Whether anything runs of a machine, whatever the listing says."""
     crashes: int = 1000
     """At how many of its steps a process is killed, at most."""
+    room: Callable[[int], None] | None = None
+    """Lets it have so many more machines of the way, and no more."""
+    busy: Callable[[], None] | None = None
+    """Whatever it is asked next is asked too often."""
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a launch may be made again, and buys nothing again."""
+        return self.way.facts.tokens
 
     def request(self, leg: int = 1, nodes: int = 1, run_id: str = "run-1") -> Request:
         return Request(
@@ -69,7 +86,18 @@ class Place:
             assert not [m for m in machines if self.alive(m)]
 
 
+def _needs_repeats(place: Place) -> None:
+    if not place.repeats:
+        pytest.skip("a launch is made once")
+
+
 class Conformance:
+    safety = "token"
+    """As its facts have it. Each provider's tests say it, so that it is changed knowingly."""
+
+    def test_the_level_of_safety_is_known(self, place: Place) -> None:
+        assert place.way.facts.safety == self.safety
+
     def test_nothing_is_listed_before_anything_is_bought(self, place: Place) -> None:
         assert place.listed() == []
 
@@ -160,9 +188,44 @@ class Conformance:
         assert place.others.list_machines().machines == theirs
         place.others.terminate([m.machine_id for m in theirs])
 
-    # The launch id is the idempotency token.
+    def test_another_controller_sees_and_ends_the_same(self, place: Place) -> None:
+        if place.again is None:
+            pytest.skip("lives in one object")
+        bought = place.provider.launch(place.request(nodes=2), 1)
+        eventually(lambda: len(place.running()) == 2)
+        other = place.again()
+        assert sorted(other.list_machines().machines, key=str) == sorted(bought, key=str)
+        other.terminate([m.machine_id for m in bought])
+        # Who has not ended them may list them as ended, or not any more.
+        place.is_gone(bought)
+
+    # All or none.
+
+    @pytest.mark.parametrize("room", [0, 1, 2])
+    def test_where_not_all_can_be_had_nothing_is(self, place: Place, room: int) -> None:
+        if place.room is None:
+            pytest.skip("always has room")
+        place.room(room)
+        with pytest.raises(Refused) as caught:
+            place.provider.launch(place.request(nodes=3), 1)
+        assert caught.value.kind == "no_capacity"
+        eventually(lambda: place.running() == [])
+        place.room(3)
+        assert len(place.provider.launch(place.request(leg=2, nodes=3), 1)) == 3
+
+    def test_asked_too_often_nothing_is_bought(self, place: Place) -> None:
+        if place.busy is None:
+            pytest.skip("is never too busy")
+        place.busy()
+        with pytest.raises(Refused) as caught:
+            place.provider.launch(place.request(), 1)
+        assert caught.value.kind == "throttled"
+        assert place.running() == []
+
+    # Where the launch id, or a name, is the idempotency token.
 
     def test_launching_again_buys_nothing(self, place: Place) -> None:
+        _needs_repeats(place)
         request = place.request(nodes=2)
         first = place.provider.launch(request, 1)
         assert list(place.provider.launch(request, 1)) == list(first)
@@ -174,6 +237,7 @@ class Conformance:
         assert place.running() == []
 
     def test_threads_that_launch_at_once_buy_once(self, place: Place) -> None:
+        _needs_repeats(place)
         if not place.threads:
             pytest.skip("is for one thread")
         requests = [place.request(leg=leg, nodes=2) for leg in (1, 2)]
@@ -186,7 +250,9 @@ class Conformance:
             list(pool.map(lambda _: place.provider.terminate(names), range(8)))
         place.is_gone([*sold[0], *sold[1]])
 
+    @pytest.mark.slow  # many processes
     def test_processes_that_launch_at_once_buy_once(self, place: Place) -> None:
+        _needs_repeats(place)
         request = place.request(nodes=2)
         launchers = [self._caller(place, 0, "launch", request) for _ in range(4)]
         for launcher in launchers:
@@ -205,10 +271,12 @@ class Conformance:
         sold = msgspec.json.decode(answer, type=list[Machine])
         eventually(lambda: sorted(place.running(), key=str) == sorted(sold, key=str))
 
+    @pytest.mark.slow  # many processes
     def test_a_launch_cut_off_anywhere_is_all_or_none_and_can_be_repeated(
         self, place: Place
     ) -> None:
         """A launching process is killed before each of its deeds in turn."""
+        _needs_repeats(place)
         for step in range(1, place.crashes + 1):
             request = place.request(leg=step, nodes=2)
             launcher = self._caller(place, step, "launch", request)
@@ -228,6 +296,27 @@ class Conformance:
                 return
             assert launcher.returncode == -signal.SIGKILL
 
+    @pytest.mark.slow  # many processes
+    def test_whatever_a_launch_that_was_cut_off_has_bought_is_listed(self, place: Place) -> None:
+        if place.repeats:
+            pytest.skip("it can be repeated, which is tried above")
+        for step in range(1, place.crashes + 1):
+            request = place.request(leg=step, nodes=2)
+            launcher = self._caller(place, step, "launch", request)
+            launcher.communicate(timeout=120)
+            found = place.running(request.launch_id)
+            ranks = [m.rank for m in found]
+            assert sorted(ranks) == list(range(len(ranks))), step
+            assert {(m.run_id, m.leg) for m in found} <= {(request.run_id, step)}
+            place.provider.terminate([m.machine_id for m in found])
+            place.is_gone(found)
+            if launcher.returncode == 0:
+                assert len(ranks) == 2
+                assert step > 3, "nothing was cut off"
+                return
+            assert launcher.returncode == -signal.SIGKILL
+
+    @pytest.mark.slow  # many processes
     def test_a_termination_cut_off_anywhere_can_be_repeated_and_lists_no_living_as_ended(
         self, place: Place
     ) -> None:

@@ -34,8 +34,11 @@ class TestSimulated(Conformance):
     def place(self) -> Place:
         world = World(random.Random(1), tell=False)
         spec_of = scenarios.of(world.rng)
-        way = replace(spec_of.spec.ways[0], facts=replace(spec_of.spec.ways[0].facts, tokens=True))
+        facts = replace(spec_of.spec.ways[0].facts, tokens=True, queues=False)
+        way = replace(spec_of.spec.ways[0], facts=facts)
         quiet = replace(spec_of, quiet_s=0, spec=replace(spec_of.spec, ways=(way,)))
         referee = AnyPurchase(world, quiet)
-        cloud = referee.cloud = SimCloud(world, quiet, referee, lambda *_: None)
+        where = replace(spec_of.places[0], facts=facts, outage=(0, 0))
+        cloud = SimCloud(world, quiet, where, referee, lambda *_: None)
+        referee.rented.clouds = {where.name: cloud}
         return Place(cloud, way, threads=False)

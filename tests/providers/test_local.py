@@ -62,6 +62,8 @@ def home(tmp_path: Path) -> Iterator[Path]:
 
 
 class TestLocal(Conformance):
+    safety = "token"
+
     @pytest.fixture
     def place(self, home: Path, tmp_path: Path) -> Iterator[Place]:
         with a_home(tmp_path / "another's") as other:
@@ -69,6 +71,7 @@ class TestLocal(Conformance):
                 open_local(str(home)),
                 WAY,
                 others=open_local(str(other)),
+                again=lambda: open_local(str(home)),
                 client=("tests.providers.local_machines:open_local", str(home)),
                 alive=lambda machine: bool(pids(folder(home, machine))),
             )
@@ -122,6 +125,10 @@ def test_what_a_supervisor_is_given(home: Path) -> None:
         "key": "",
         "job_sha256": "",
         "kit": "",
+        "pass_file": "",
+        "public": "",
+        "waits": False,
+        "variables": {},
     }
     assert Path(given["python"]).exists()
 
@@ -532,6 +539,17 @@ def test_an_interruption_comes_with_notice(home: Path) -> None:
     provider.interrupt([one.machine_id], 0)
     assert [m.ended_s for m in provider.list_machines().machines][1:] == [None, None]
     assert written(home, three, "notice.json") is None
+
+
+def test_what_was_written_half_goes_with_the_machine(home: Path) -> None:
+    """A supervisor that is killed leaves it."""
+    provider = local(home)
+    (machine,) = bought(provider)
+    left = folder(home, machine) / ".state.json.1-1.new"
+    left.touch()
+    provider.interrupt([machine.machine_id], 0)
+    ended(provider, machine)
+    assert not left.exists()
 
 
 def test_interrupting_what_is_not_there(home: Path) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from tradewind.base import signing
-from tradewind.base.errors import SourceFailed
+from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.base.steps import Steps
 from tradewind.controller import Controller
-from tradewind.controller.controller import Sight
+from tradewind.controller.controller import Sight, _news
 from tradewind.controller.memory import RunMemory
 from tradewind.lifecycle.seen import Month
 from tradewind.lifecycle.state import RunState
-from tradewind.model.action import Action, Launch, Terminate
+from tradewind.model import places
+from tradewind.model.action import Action, Launch, Terminate, Withdraw
 from tradewind.model.event import (
     Event,
     Forecast,
@@ -24,6 +26,7 @@ from tradewind.model.event import (
 )
 from tradewind.model.run import Request
 from tradewind.providers.base import LaunchMachines
+from tradewind.store.lending import LendPass
 from tradewind.store.steps import Delete
 
 
@@ -163,3 +166,87 @@ class HearsNoLastWords(Controller):
     def _last_words(self, memory: RunMemory) -> Steps[list[Event]]:
         yield from ()
         return []
+
+
+class LeavesQueues(Controller):
+    """What was queued for and is not wanted any more stays in the queue."""
+
+    def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
+        kept = [action for action in actions if not isinstance(action, Withdraw)]
+        yield from super()._perform(memory, kept)
+
+
+class TrustsAShutdown(Controller):
+    """Takes a machine that has said its last for ended, wherever it is."""
+
+    def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
+        kept: list[Action] = []
+        for action in actions:
+            if isinstance(action, Terminate):
+                done = (name for name in action.machine_ids if not self._is_done(memory, name))
+                action = replace(action, machine_ids=tuple(done))
+            kept.append(action)
+        yield from super()._perform(memory, kept)
+
+    def _is_done(self, memory: RunMemory, name: str) -> bool:
+        pulse = memory.pulses.get(name)
+        said = pulse.beat.doing if pulse and pulse.beat else ""
+        return said in ("stopped", "failed", "finished")
+
+
+class SeesOneCloud(Controller):
+    """Lists the first of its clouds only."""
+
+    def look(self) -> Steps[Sight]:
+        every, self._providers = self._providers, self._providers[:1]
+        try:
+            return (yield from super().look())
+        finally:
+            self._providers = every
+
+
+class KeepsHalfAGang(Controller):
+    """What was sold of a leg that was refused is nobody's."""
+
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        live = {leg.number for leg in memory.state.legs}
+        kept: list[Event] = []
+        for event in events:
+            if isinstance(event, MachinesFound):
+                mine = tuple(each for each in event.machines if each.leg in live)
+                if not mine:
+                    continue
+                event = replace(event, machines=mine)
+            kept.append(event)
+        if not kept:
+            return False
+        return (yield from super()._record(memory, kept))
+
+    def _came(self, memory: RunMemory, event: Event) -> Steps[None]:
+        """What is never recorded is not tried for ever: its leg may be over meanwhile."""
+        while _news(memory.state, event):
+            live = {leg.number for leg in memory.state.legs}
+            mine = getattr(event, "machines", ())
+            if mine and not live & {each.leg for each in mine}:
+                return
+            if (yield from self._record(memory, [event])):
+                return
+
+
+class KeepsPasses(Controller):
+    """What was lent lies in the store when its run has ended."""
+
+    def _forget_passes(self, memory: RunMemory) -> Steps[None]:
+        yield from ()
+
+
+class LendsForEver(Controller):
+    """To machines of runs that have ended, too."""
+
+    def tick(self, run_id: str, sight: Sight) -> Steps[RunState]:
+        state = yield from super().tick(run_id, sight)
+        for request in state.requests.values():
+            if request.way.pass_s:
+                with suppress(TradewindError):
+                    yield LendPass(run_id, places.a_pass(run_id, request.launch_id, 0), 1200)
+        return state

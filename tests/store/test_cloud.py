@@ -48,7 +48,7 @@ class TestS3(Conformance):
         return Place(opened, env=s3_env, creators=4, races=4)
 
 
-class TestFakeGcs(Conformance):
+class TestGcs(Conformance):
     @pytest.fixture
     def place(self, gcs_env: Env, prefix: str) -> Place:
         return Place(store.open(f"gs://runs/{prefix}/", env=gcs_env), env=gcs_env)

@@ -254,7 +254,8 @@ def test_a_disk_that_takes_nothing(tmp_path: Path) -> None:
 def test_buckets() -> None:
     assert meter.bucket_of("s3://runs/team") == "runs"
     assert meter.bucket_of("s3://my.bucket") == "my.bucket"
-    assert meter.bucket_of("file:///tmp/x") == meter.bucket_of("gs://runs/x") == ""
+    assert meter.bucket_of("gs://runs/x") == "gs:runs"
+    assert meter.bucket_of("file:///tmp/x") == meter.bucket_of("az://runs/x") == ""
 
 
 ADDS = """

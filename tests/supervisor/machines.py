@@ -33,7 +33,7 @@ from tradewind.supervisor.watch import Watch
 
 T = TypeVar("T")
 RUN = "run-1"
-_DEADLINE_S = 60.0
+_DEADLINE_S = 180.0
 SPEED = 20.0
 """A beat is 1.5 s, and fencing 6."""
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from tests.lifecycle.builders import AT, found, requested, submitted, up
+from tests.lifecycle.builders import AT, a_machine, found, requested, submitted, up
 from tests.supervisor.builders import RUNNING, me, working
 from tradewind.base import signing, steps
 from tradewind.base.errors import BadFile, NoAccess, NotFound, SourceFailed, TradewindError
@@ -136,6 +136,25 @@ def test_the_one_that_relieves_it_begins_when_it_is_over() -> None:
     (start,) = steps.run(beat(who, Job(), 60.0), performer(where))
     assert isinstance(start, Start)
     assert who.resume == places.checkpoint("run-1", 1, 300)
+
+
+def test_one_that_was_in_a_queue_begins_when_the_journal_has_all_its_machines() -> None:
+    second = a_machine("m9", rank=1)
+    assert ordered(me(read=2, waits=True)).may_begin
+    assert not ordered(me(read=2, waits=True, nodes=2)).may_begin
+    assert ordered(me(read=2, waits=True, nodes=2), found(second)).may_begin
+
+
+def test_one_that_was_in_a_queue_begins_when_no_other_works() -> None:
+    beside = requested(2, beside=1)
+    over = LegOver(leg=2, cause="moved", reason="its machines are there")
+    refused = LaunchRefused(leg=2, kind="no_capacity", reason="none")
+    assert ordered(me(read=2, waits=True), beside).fenced == ""
+    assert not ordered(me(read=2, waits=True), beside).may_begin
+    assert ordered(me(read=2, waits=True), beside, over).may_begin
+    assert ordered(me(read=2, waits=True), beside, refused).may_begin
+    relief = requested(3, relieves=2, beside=1)
+    assert not ordered(me(read=2, waits=True), beside, relief, over).may_begin
 
 
 def test_what_was_read_is_not_read_again() -> None:

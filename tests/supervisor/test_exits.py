@@ -43,6 +43,40 @@ def test_the_words_of_the_log(tail: str, trouble: str) -> None:
     assert blame(1, tail).trouble == trouble
 
 
+ROOT_CAUSE = """\
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  rank      : 1 (local_rank: 1)
+  exitcode  : {other} (pid: 14520)
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-18_20:53:02
+  host      : localhost
+  rank      : 0 (local_rank: 0)
+  exitcode  : {first} (pid: 14519)
+  error_file: <N/A>
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "trouble"),
+    [
+        (143, 143, "infrastructure"),
+        (-15, 143, "infrastructure"),
+        (1, 143, "user"),  # whom torchrun asked to end when the first had failed
+        (1, -15, "user"),
+    ],
+)
+def test_torchrun_tells_which_worker_ended_first(first: int, other: int, trouble: str) -> None:
+    found = blame(1, ROOT_CAUSE.format(first=first, other=other))
+    assert (found.trouble, found.again) == (trouble, trouble == "infrastructure")
+
+
 @pytest.mark.parametrize(
     ("code", "tail", "again"),
     [

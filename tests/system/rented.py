@@ -1,14 +1,18 @@
-"""A whole world of AWS on this computer: EC2 with bodies, a real S3 server, and runs on them."""
+"""A whole world of AWS on this computer: EC2 with bodies, a real S3 server, and runs on them.
+google.py has the same of Google Cloud."""
 
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from msgspec.structs import replace
 
@@ -58,30 +62,21 @@ loop.watch(wanted, tell=tell)
 """
 
 
+C = TypeVar("C")
+
+
 @dataclass
-class Rented:
-    cloud: Control
+class Runs(Generic[C]):
+    """Runs on machines of an emulated cloud, and their store."""
+
+    cloud: C
     env: dict[str, str]
     folder: Path
     store: Store
+    provider: ClassVar[str]
 
     def ways(self, nodes: int) -> tuple[Way, ...]:
-        facts = replace(FACTS, listing_lag_s=5)  # the equipment tells at once what there is
-        return tuple(
-            machines.way(
-                facts=facts,
-                market=market,
-                zone=zone,
-                price=price,
-                nodes=nodes,
-                rate=5.0,
-                address_price=ADDRESS,
-                rates=RATES,
-                start_s=20.0,
-            )
-            for market, price in (("spot", SPOT + ADDRESS), ("on_demand", ON_DEMAND + ADDRESS))
-            for zone in ZONES
-        )
+        raise NotImplementedError
 
     def submit(self, run_steps: int, nodes: int = 2) -> str:
         """tiny-gpt, by torchrun over so many machines."""
@@ -105,7 +100,7 @@ class Rented:
         )
         from tradewind.controller.controller import Controller
 
-        controller = Controller("ctl-test", ("aws",), clock=clock.epoch, watch=clock.epoch)
+        controller = Controller("ctl-test", (self.provider,), clock=clock.epoch, watch=clock.epoch)
         assert steps.run(controller.submit(run_id, spec), performer(self.store, {}))
         return run_id
 
@@ -115,12 +110,32 @@ class Rented:
         """A controller of its own."""
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-c", WATCH, STORE, run_id, str(pass_s)],
+                [sys.executable, "-c", WATCH, self.store.url, run_id, str(pass_s)],
                 env=os.environ | self.env,
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
             )
+
+    def kill_controllers(self, run_id: str) -> None:
+        """One after the other: three when they have written their first line, before the run can be
+        done, and three a few seconds later, wherever they are then."""
+        chosen = random.Random(5)
+
+        def more_than(before: int) -> bool:
+            return len(self.loaded(run_id).commits) > before
+
+        for early in (True, True, True, False, False, False):
+            before = len(self.loaded(run_id).commits)
+            controller = self.watch(run_id, pass_s=0.5)
+            if early:
+                eventually(partial(more_than, before), within_s=240)
+                assert not self.closed(run_id)
+            else:
+                with suppress(subprocess.TimeoutExpired):  # else it is done
+                    controller.wait(chosen.uniform(4, 14))
+            controller.kill()
+            controller.wait()
 
     def loaded(self, run_id: str) -> Loaded:
         return runs_store.load(self.store, run_id)
@@ -144,7 +159,9 @@ class Rented:
         return loaded
 
     def told(self, run_id: str) -> str:
-        lines = [str(event) for commit in self.loaded(run_id).commits for event in commit.events]
+        lines = [
+            str(event)[:2000] for commit in self.loaded(run_id).commits for event in commit.events
+        ]
         logs = [path.read_text()[-2000:] for path in self.folder.glob("*.log")]
         return "\n".join([*lines, *logs])
 
@@ -156,29 +173,53 @@ class Rented:
         events = [event for commit in self.loaded(run_id).commits for event in commit.events]
         return cost_of(run_id, events)
 
+
+class Rented(Runs[Control]):
+    """On EC2."""
+
+    provider = "aws"
+
+    def ways(self, nodes: int) -> tuple[Way, ...]:
+        facts = replace(FACTS, listing_lag_s=5)  # the equipment tells at once what there is
+        return tuple(
+            machines.way(
+                facts=facts,
+                market=market,
+                zone=zone,
+                price=price,
+                nodes=nodes,
+                rate=5.0,
+                address_price=ADDRESS,
+                rates=RATES,
+                start_s=20.0,
+            )
+            for market, price in (("spot", SPOT + ADDRESS), ("on_demand", ON_DEMAND + ADDRESS))
+            for zone in ZONES
+        )
+
     def instances(self, run_id: str) -> list[str]:
         """Of the leg that goes on."""
         return [name.rpartition("-i-")[2] for name in self.loaded(run_id).state.claimed]
 
 
 @contextmanager
-def a_world(folder: Path, share: float = 0.0) -> Iterator[Rented]:
-    """`share` of what is asked of S3 fails."""
+def a_world(folder: Path, share: float = 0.0, *, lends: bool = False) -> Iterator[Rented]:
+    """`share` of what is asked of S3 fails. `lends`: its server lends passes, by its own STS."""
     with ExitStack() as stack:
         cloud = stack.enter_context(running(folder / "ec2", bodies="netns"))
         (folder / "s3").mkdir()
-        s3 = stack.enter_context(servers.s3(folder / "s3"))
+        s3 = stack.enter_context(servers.s3(folder / "s3", lends=lends))
         port = int(s3["AWS_ENDPOINT_URL"].rpartition(":")[2])
         if share:
             port = stack.enter_context(flaky(port, share))
         keys = {name: s3[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
         cloud.credentials(*keys.values())
         env = cloud.env | keys | {"AWS_ENDPOINT_URL_S3": cloud.s3(port)}
+        if lends:
+            env |= {"AWS_ENDPOINT_URL_STS": s3["AWS_ENDPOINT_URL"]}
         env |= {"TRADEWIND_HOME": str(folder / "home")}
         env |= {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-        before = {name: os.environ.get(name) for name in env}
-        stack.callback(_restore, before)
-        os.environ.update(env)
+        stack.enter_context(variables(env))
         began = cloud.now()
         for zone in ZONES:
             cloud.spot_price(machines.KIND, zone, SPOT / 1e6, at=began - 7200)
@@ -188,9 +229,16 @@ def a_world(folder: Path, share: float = 0.0) -> Iterator[Rented]:
         yield Rented(cloud, env, folder, store)
 
 
-def _restore(before: dict[str, str | None]) -> None:
-    for name, value in before.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+@contextmanager
+def variables(env: dict[str, str]) -> Iterator[None]:
+    """In this process's own environment, where libraries look for them."""
+    before = {name: os.environ.get(name) for name in env}
+    os.environ.update(env)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.eventually import eventually
-from tests.system.books import is_paid_and_gone
+from tests.system.books import DISK, is_paid_and_gone
 from tests.system.rented import Rented, a_world
 from tests.system.test_torchrun import torchrun
 from tests.torch.test_tiny_gpt import EXAMPLE, weights
@@ -30,8 +30,6 @@ TRACES = {
     "use1-az4": ("4x7", 0.40),
 }
 TICK_S, SPEED = 300, 4
-DISK = 16_667
-"""150 GB at $0.08 a month of 30 days, in micro-dollars an hour."""
 # On one accelerator it would be too late; two are planned.
 WORK = """
 name: tiny-gpt
@@ -91,6 +89,7 @@ def submitted(world: Rented, folder: Path) -> str:
     return submit.submit(world.store, replace(spec, ways=tuple(ways)), EXAMPLE)
 
 
+@pytest.mark.long
 def test_a_planned_training_is_taken_and_goes_on_elsewhere(
     world: Rented, tmp_path: Path, undisturbed: str
 ) -> None:

@@ -25,6 +25,7 @@ echo works; while true; do sleep 0.2; done
 """
 
 
+@pytest.mark.long
 def test_the_next_machine_comes_up_while_the_old_one_saves(tmp_path: Path) -> None:
     with a_world(tmp_path) as world:
         run_id = clock.new_id("slow")

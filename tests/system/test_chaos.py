@@ -45,6 +45,7 @@ def test_in_a_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_on_a_real_s3_server(tmp_path: Path) -> None:
     with servers.s3(tmp_path) as env:
         assert chaos("--seed", "12", "--store", "s3://runs/chaos", env=env) == NOTHING

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
-OFTEN = ("resnet, two processes", "finetune-lora", "big-model, in stages")
+OFTEN = ("resnet, two processes",)
 CASES = {
     "resnet": ("resnet", (), "--epochs 2 --pictures 1500"),
     "resnet, two processes": ("resnet", TORCHRUN, "--epochs 2 --pictures 1500"),

@@ -82,11 +82,11 @@ class Launched:
     ("framework", "options", "how"),
     and_long(
         [
-            ("lightning", "--accumulate 2 --workers 1", signal.SIGKILL),
             ("accelerated", "--workers 1", signal.SIGTERM),
             ("hf", "--fsdp", signal.SIGKILL),
         ],
         [
+            ("lightning", "--accumulate 2 --workers 1", signal.SIGKILL),
             ("hf", "--accumulate 2 --workers 1", signal.SIGKILL),
             ("accelerated", "--accumulate 2 --workers 1", signal.SIGKILL),
             ("hf", "--best", signal.SIGTERM),
@@ -158,7 +158,8 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.mark.parametrize(
-    ("framework", "options"), [("hf", "--stream"), ("accelerated", "--stream --workers 2")]
+    ("framework", "options"),
+    and_long([("accelerated", "--stream --workers 2")], [("hf", "--stream")]),
 )
 def test_streams(nursery: Nursery, tmp_path: Path, framework: str, options: str) -> None:
     module = MODULES[framework]

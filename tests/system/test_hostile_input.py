@@ -12,7 +12,7 @@ import pytest
 from tests.eventually import eventually
 from tests.system.chain import Chain
 from tradewind.journal import journal
-from tradewind.model.event import CancelAsked
+from tradewind.model.event import FORMAT, CancelAsked
 
 RUN = ("--local", "--yes")
 
@@ -124,7 +124,8 @@ def test_a_store_of_a_newer_version(chain: Callable[..., Chain]) -> None:
     made = chain()
     (made.folder / "store").mkdir()
     newer = "newer-01a1df0aec38-244150"
-    commit = {"format": 2, "number": 1, "writer": "w", "at": "2026-11-15T12:00:00Z", "events": []}
+    commit = {"format": FORMAT + 1, "number": 1, "writer": "w", "events": []}
+    commit["at"] = "2026-11-15T12:00:00Z"
     place = f"runs/{newer}/journal/00000000000000000001.json"
     made.store.create(f"live/{newer}", b"{}")
     made.store.create(place, json.dumps(commit).encode())
@@ -142,7 +143,8 @@ def test_a_store_of_a_newer_version(chain: Callable[..., Chain]) -> None:
         ("cost",),
     ):
         said = made.cli(*command, code=4)
-        assert "it has format 2, and this Tradewind knows up to 1" in said, command
+        words = f"it has format {FORMAT + 1}, and this Tradewind knows up to {FORMAT}"
+        assert words in said, command
     assert {key: made.store.get(key) for key in made.store.list_after("")} == before
     run = made.detach(made.job("echo fine"))
     assert made.over(run).outcome == "succeeded"

@@ -67,6 +67,7 @@ def test_a_server_that_hangs_for_a_moment(s3_server: S3Server, on_s3: Chain) -> 
     on_s3.quiet()
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_for_longer_than_jobs_may_go_on(
     s3_server: S3Server, on_s3: Chain
 ) -> None:
@@ -85,6 +86,7 @@ def test_a_server_that_hangs_for_longer_than_jobs_may_go_on(
     on_s3.quiet()
 
 
+@pytest.mark.long
 def test_a_key_that_is_revoked_and_given_back(s3_server: S3Server, on_s3: Chain) -> None:
     process, said, run = foreground(on_s3, counting(on_s3))
     on_s3.says(run, b"line 20 ")

@@ -34,6 +34,7 @@ def outcome(run: str) -> str:
     return runs_store.load(stores.open(), run).state.outcome
 
 
+@pytest.mark.long
 def test_a_job_that_does_nothing_is_stopped_if_asked(home: Path, tmp_path: Path) -> None:
     sleeps = begun(tmp_path / "sleeps", "  {command: sleep 1000, idle: 20s, on_idle: stop}\n")
     told = begun(tmp_path / "told", "  {command: sleep 60, idle: 20s}\n")
@@ -48,12 +49,14 @@ def test_a_job_that_does_nothing_is_stopped_if_asked(home: Path, tmp_path: Path)
     assert "did nothing" in tradewind("show", sleeps)
 
 
+@pytest.mark.long
 def test_a_run_ends_when_its_machines_were_up_long_enough(home: Path, tmp_path: Path) -> None:
     run = begun(tmp_path / "long", f"  max_duration: 1m15s\n  command: |\n    {SAVES}\n")
     eventually(lambda: over(run), within_s=150)
     assert outcome(run) == "too_long"
     loaded = runs_store.load(stores.open(), run)
-    assert [e.cause for e in loaded.events if isinstance(e, LegDraining)] == ["too_long"]
+    # A controller that comes late finds that the machine has seen to it by itself.
+    assert {e.cause for e in loaded.events if isinstance(e, LegDraining)} <= {"too_long"}
     assert "saved" in printed(run)
     (rented,) = loaded.state.machines.values()
     assert rented.machine.ended_s is not None

@@ -131,29 +131,17 @@ def copied(folder: Path) -> Path:
     return source
 
 
-@pytest.mark.parametrize(
-    ("broken", "said"),
-    [
-        ("[there](nowhere.md)", "nowhere"),
-        ("[there](concepts.md#no-such-heading)", "no-such-heading"),
-        ("![seen](pictures/none.png)", "none.png"),
-    ],
-)
-def test_what_leads_nowhere_is_an_error(tmp_path: Path, broken: str, said: str) -> None:
+def test_what_leads_nowhere_and_pages_in_no_list_are_errors(tmp_path: Path) -> None:
+    """All of them are told at once."""
     source = copied(tmp_path)
     with (source / "docs" / "spot.md").open("a") as page:
-        page.write(f"\n{broken}\n")
-    done = build(source, tmp_path)
-    assert done.returncode != 0
-    assert said in done.stderr
-
-
-def test_a_page_in_no_list_is_an_error(tmp_path: Path) -> None:
-    source = copied(tmp_path)
+        page.write("\n[there](nowhere.md)\n\n[there](concepts.md#no-such-heading)\n")
+        page.write("\n![seen](pictures/none.png)\n")
     (source / "docs" / "lonely.md").write_text("# Lonely\n")
     done = build(source, tmp_path)
     assert done.returncode != 0
-    assert "lonely" in done.stderr
+    for said in ("nowhere", "no-such-heading", "none.png", "lonely"):
+        assert re.search(rf"WARNING:.*{said}|{said}.*WARNING:", done.stderr), said
 
 
 def test_a_folder_without_a_page_is_shown_as_a_list(tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ HALF = {"sharding": "zero3", "recompute": "full", "micro_batch": 2, "precision":
             (options(HALF), 2),
             (options({"pp": 2, "micro_batch": 2, "precision": "bf16"}, "--schedule", "gpipe"), 2),
             (options({"tp": 2, "dp": 2, "sharding": "zero3"}), 4),
-            (options({"dp": 4, "sharding": "hybrid", "shard": 2, "micro_batch": 1}), 4),
         ],
         [
+            (options({"dp": 4, "sharding": "hybrid", "shard": 2, "micro_batch": 1}), 4),
             (options(compress="fp16"), 2),
             (options(compress="bf16"), 2),
             (options(compress={"kind": "powersgd", "start": 3, "min_rate": 0.5}), 2),

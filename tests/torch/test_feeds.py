@@ -24,7 +24,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from tradewind.base.errors import InvalidValue
-from tradewind.torch.feeds.feed import Feed
+from tradewind.torch.feeds.feed import Feed, OrderedFeed
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.surroundings import Surroundings
 from tradewind.torch.trees import dumped, loaded
@@ -242,3 +242,98 @@ def test_what_cannot_work_is_said() -> None:
         all_of(feed(DataLoader(TensorDataset(torch.empty(2)), batch_size=2), world=3))
     with pytest.raises(InvalidValue, match="cannot be iterated again"):
         feed(iter([1, 2]))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_the_order_of_an_epoch_is_drawn_when_it_is_due(batch: int) -> None:
+    """A sampler may follow what the training has learned so far."""
+
+    class Learning(SequentialSampler):
+        drawn = 0
+
+        def __iter__(self) -> Iterator[int]:
+            Learning.drawn += 1
+            return iter(range(len(dataset)))
+
+    dataset = TensorDataset(torch.arange(41))
+    loader = DataLoader(dataset, batch_size=batch, sampler=Learning(dataset))
+    made = feed(loader)
+    made.open(None)
+    length = made.length()
+    assert length is not None
+    for _ in range(length):
+        made.next(None)
+    assert Learning.drawn == 1
+    made.next(None)
+    assert Learning.drawn == 2
+
+
+class Counted(Dataset[Any]):
+    """Whose samples depend on how many it has made."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, index: int) -> int:
+        self.made += 1
+        return self.made
+
+
+def test_numbers_that_change_in_a_worker(capfd: pytest.CaptureFixture[str]) -> None:
+    """Only the worker sees them; the training would not know."""
+    loader = DataLoader(Subset(Counted(), range(16)), batch_size=2, num_workers=1)
+    feed = OrderedFeed(loader, seed=1, rank=0, world=1)
+    feed.open(0)
+    for _ in range(8):
+        feed.next(0)
+    feed.close()
+    said = capfd.readouterr().err
+    assert said.count("made: numbers of the dataset that change while it makes samples") == 1
+
+
+class Growing(BatchSampler):
+    """Batches of a size that the loop changes between epochs."""
+
+    def __init__(self, size: int) -> None:
+        self.many, self.size = 12, size
+
+    def __iter__(self) -> Iterator[list[int]]:
+        numbers = torch.randperm(self.many).tolist()
+        return iter([numbers[i : i + self.size] for i in range(0, self.many, self.size)])
+
+    def __len__(self) -> int:
+        return -(-self.many // self.size)
+
+
+class Scaled(Dataset[Any]):
+    def __init__(self) -> None:
+        self.scale = 1
+
+    def __len__(self) -> int:
+        return 12
+
+    def __getitem__(self, index: int) -> int:
+        return self.scale
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_the_loop_changes_between_epochs(workers: int) -> None:
+    """Counts from there on, as with the loader itself, however far ahead batches were made."""
+    sampler, dataset = Growing(2), Scaled()
+    loader = DataLoader(dataset, batch_sampler=sampler, num_workers=workers)
+    feed = OrderedFeed(loader, seed=1, rank=0, world=1)
+    seen = []
+    for epoch in range(3):
+        sampler.size, dataset.scale = 2 + epoch, 1 + epoch
+        feed.open(None)
+        while True:
+            try:
+                batch = feed.next(epoch)
+            except StopIteration:
+                break
+            seen.append((epoch, len(batch), batch[0].item()))
+    feed.close()
+    assert seen == [(0, 2, 1)] * 6 + [(1, 3, 2)] * 4 + [(2, 4, 3)] * 3

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 STEPS = 16
 EXACT = [
     "epochs_kept",
+    "wrapped ahead",
     "accumulate enumerate",
     "completed_steps kept",
     "prefetched class",
@@ -32,6 +33,7 @@ EXACT = [
     "teacher extra",
     "gpt_memmap number",
     "curriculum kept",
+    "curriculum growing",
     "wrappers",
     "unfrozen",
 ]
@@ -45,6 +47,8 @@ EXACT_TOO = [
     "generators 0",
     "split seeded",
     "teacher given",
+    "mixed stream",
+    "once seeded",
     "adversarial",
     "gpt_memmap steps",
     "replay kept",
@@ -59,6 +63,8 @@ REFUSED = {
     "two_loaders forgotten": "a DataLoader that the session does not hold",
     "teacher lost": "a Sequential changes in training, and the session does not hold it",
     "teacher frozen": "parameters that need no gradient change in training",
+    "mixed thread": "session.batches() is read by another thread",
+    "mixed loader": "a DataLoader that the session does not hold",
     "out_of_order double": "was torch.float32 when the session was made and is torch.float64",
     "out_of_order loaded": "weights change between tw.session(…) and its loop",
     "out_of_order warm": "between tw.session(…) and its loop",
@@ -76,7 +82,11 @@ WARNED = {
     "accelerated own": "completed_steps was 5 and is 0",
     "accelerated seeded": "completed_steps was 5 and is 0",
     "best_so_far best": "and is inf",
-    "best_so_far environment": "random numbers of environment",
+    "best_so_far environment": "environment.inner.np_random is another",
+    "mixed cycle": "the cycle zipped with the batches is at its beginning",
+    "once drawn": "mix was",
+    "once initialized": "0.ready was 1 and is 0",
+    "once made": "model.0.center: made in training",
     "best_so_far ahead": "random numbers are drawn before the first step",
 }
 

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -249,15 +251,23 @@ def test_children_that_are_ended_do_not_end_the_training(tmp_path: Path) -> None
     """They share the pipe that signals are heard through, and inherit handlers, until they exec."""
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    others = [Notice(None, say=lambda what: None) for _ in range(8)]  # which nobody has closed
+    for each in others:
+        each.install()
     with tw.session(model=model, optimizer=optimizer, folder=tmp_path) as session:
+        heard, up = os.pipe()
         child = os.fork()
         if child == 0:
+            os.write(up, b"x")
             time.sleep(60)
             os._exit(1)
+        os.read(heard, 1)  # Python forgets what a child is sent before it has begun
         os.kill(child, signal.SIGTERM)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
         session._notice.look()
         assert not session._notice.asked
+    for each in reversed(others):
+        each.remove()
 
 
 def test_how_long_there_is_to_save_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +288,48 @@ def test_how_long_there_is_to_save_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     assert left_s('{"within_s": 115}') == pytest.approx(GRACE_S, abs=5)
     assert left_s('{"within_s": 10}') == pytest.approx(10, abs=5)
+
+
+class _Left(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("looked_after", "told", "after_s", "leaves"),
+    [
+        (False, False, (0.0, 0.5), False),  # torchrun, and whoever asked torchrun
+        (False, False, (0.0, 3.0), True),
+        (False, True, (3.0,), False),  # it was another rank's machine that was told first
+        (False, True, (3.0, 6.0), True),
+        (True, True, (3.0, 6.0), False),  # its supervisor kills when time is up
+    ],
+)
+def test_who_is_asked_to_end_again(
+    looked_after: bool,
+    told: bool,
+    after_s: Sequence[float],
+    leaves: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    left: list[int] = []
+
+    def leave(code: int) -> None:
+        left.append(code)
+        raise _Left
+
+    monkeypatch.setattr("tradewind.torch.sessions.notice.clock.monotonic", lambda: now[0])
+    monkeypatch.setattr("tradewind.torch.sessions.notice.os._exit", leave)
+    notice = Notice(tmp_path / "save" if looked_after else None, say=lambda what: None)
+    if told:
+        notice.told(20)
+    for each in after_s:
+        now[0] = 100.0 + each
+        with suppress(_Left):
+            notice._handler(signal.SIGTERM, None)
+    assert notice.asked
+    assert left == [143] * leaves
 
 
 def test_as_many_are_kept_as_the_workload_says(
@@ -320,6 +372,69 @@ def test_gradients_in_memory_that_others_had_before_are_partial() -> None:
         gradients.used(optimizer)
         assert not gradients.any()
         optimizer.zero_grad()
+
+
+def backward(model: Any) -> None:
+    model(torch.ones(2, 3)).sum().backward()
+
+
+def test_gradients_that_are_cleared_after_each_step_are_not_noted() -> None:
+    """What is left over once, all the same, counts as partial, and is known from the next step."""
+    from tradewind.torch.sessions.gradients import Gradients
+
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gradients = Gradients({p: name for name, p in model.named_parameters()}, {})
+
+    def step() -> None:
+        backward(model)
+        optimizer.step()
+        gradients.used(optimizer)
+
+    for _ in range(3):
+        step()
+        optimizer.zero_grad()
+        gradients.look()
+        assert not gradients.any()
+    backward(model)
+    assert len(gradients.partial()) == 2, "of a step that is not over"
+    step()
+    optimizer.zero_grad()
+    gradients.look()
+    step()
+    gradients.look()
+    assert not hasattr(model.weight.grad, "_tradewind_used")
+    assert gradients.any()
+    for _ in range(3):
+        optimizer.zero_grad()
+        step()
+        gradients.look()
+        assert not gradients.any()
+    backward(model)
+    assert len(gradients.partial()) == 2
+
+
+def test_gradients_of_two_optimizers_of_which_one_leaves_them() -> None:
+    from tradewind.torch.sessions.gradients import Gradients
+
+    first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
+    clears, leaves = (torch.optim.SGD(m.parameters(), lr=0.1) for m in (first, second))
+    gradients = Gradients(dict.fromkeys(first.parameters(), "a"), {})
+    gradients._names.update(dict.fromkeys(second.parameters(), "b"))
+    for number in range(9):
+        backward(first)
+        clears.step()
+        gradients.used(clears)
+        clears.zero_grad()
+        if number % 3 == 0:
+            leaves.zero_grad()
+            backward(second)
+            leaves.step()
+            gradients.used(leaves)
+        gradients.look()
+        assert not gradients.any()
+    backward(second)
+    assert gradients.any()
 
 
 def adapted(folder: Path, steps: int, *, base: int = 0, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import torch
 import tradewind.torch as tw
 from tests.torch.test_session_alone import data, net
 from tradewind.base.errors import InvalidValue
+from tradewind.torch.sessions import claims
 from tradewind.torch.sessions.telling import Teller
 
 pytestmark = pytest.mark.slow
@@ -65,6 +66,51 @@ def test_one_training_for_each_folder(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match="holds more than numbers"):
         session(tmp_path, extra={"odd": Kept(tmp_path)})
     session(tmp_path).finish()  # one that could not begin is in nobody's way
+
+
+def test_a_second_training_in_the_same_folder(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Folds and trials: the second would continue the first one's training."""
+    for number in range(2):
+        with session(tmp_path / str(number)) as made:
+            steps(made, 2)
+    assert "warning" not in capfd.readouterr().err
+    with session(tmp_path / "0") as made:
+        steps(made, 2)
+    assert f"this process has trained in {tmp_path / '0'} before" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_a_loop_that_begins_where_a_checkpoint_of_its_own_was(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], first: int
+) -> None:
+    """As scripts have it that resume by themselves: `range(args.start_epoch, args.epochs)`."""
+
+    def train(first: int, upto: int) -> int:
+        with session(tmp_path) as made:
+            for _epoch in range(first, 4):
+                for _ in made.batches():
+                    made.step()
+                    if made.step_number == upto:
+                        return upto
+            return int(made.step_number)
+
+    an_epoch = len(data())
+    train(0, 2 * an_epoch + 1)
+    assert train(first, -1) == 4 * an_epoch
+    assert ("_epoch is 2 already" in capfd.readouterr().err) == (first == 2)
+
+
+def test_a_second_training_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "_trained", set())
+    monkeypatch.setenv("TRADEWIND_STORE", str(tmp_path / "store"))
+    monkeypatch.setenv("TRADEWIND_RUN", "fold-1")
+    monkeypatch.setenv("TRADEWIND_LEG", "1")
+    with session(tmp_path / "0") as made:
+        steps(made, 2)
+    with pytest.raises(InvalidValue, match="a run keeps the checkpoints of one"):
+        session(tmp_path / "1")
 
 
 def test_what_comes_after_an_epoch_comes_once(tmp_path: Path) -> None:
@@ -168,6 +214,14 @@ def test_parameters_without_content_are_refused(tmp_path: Path) -> None:
     model.register_buffer("nothing", torch.empty(3, device="meta"))
     with pytest.raises(InvalidValue, match=r"model\.nothing has no content"):
         session(tmp_path, model)
+
+
+def test_modules_without_content_beside_the_model_do_no_harm(tmp_path: Path) -> None:
+    beside = [torch.nn.LazyLinear(3), torch.nn.Linear(2, 2, device="meta")]
+    with session(tmp_path) as made:
+        steps(made, 4)
+    assert made.step_number == 4
+    assert len(beside) == 2
 
 
 def test_names_that_are_taken(tmp_path: Path) -> None:
@@ -306,21 +360,20 @@ def test_values_that_are_no_numbers_do_no_harm(tmp_path: Path) -> None:
 def epochs_by_hand(folder: Path, epochs: range, most: int = 100, between: Any = None) -> list[int]:
     """Ends after so many steps, without a word; returns the steps that each epoch was given."""
     model = net()
-    made = session(folder, model, every_steps=1, keep=1)
     counts = []
-    for _ in epochs:
-        counts.append(0)
-        for _batch in made.batches():
-            made.step()
-            counts[-1] += 1
+    with session(folder, model, every_steps=1, keep=1) as made:
+        for _ in epochs:
+            counts.append(0)
+            for _batch in made.batches():
+                made.step()
+                counts[-1] += 1
+                if made.step_number == most:
+                    made.save()
+                    break
             if made.step_number == most:
-                made.save()
                 break
-        if made.step_number == most:
-            break
-        if between is not None:
-            between(model)
-    made.finish()
+            if between is not None:
+                between(model)
     return counts
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tradewind.bench.decoder import decoder, inner, loss
+from tradewind.estimate import columns, huggingface
 from tradewind.estimate.cases import Cases
 from tradewind.estimate.constants import fitted
 from tradewind.estimate.memory import memory_use
@@ -58,6 +59,50 @@ def test_the_formula_is_what_a_step_holds(
     told = formula(layers, width, vocab, batch, sequence, mode, recompute)
     # Autocast is told between one matrix for q, k and v, as here, and three.
     assert told == pytest.approx(counted, rel=0.05)
+
+
+# Of transformers: what is written out in operators of its own (norms in 32 bits, GPT-2's GELU and
+# dropout) is kept besides, and not told: the allowance.
+LIBRARY: dict[str, tuple[dict[str, Any], int, int, float]] = {
+    "llama-1b": ({"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192,
+                  "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128_256,
+                  "tie_word_embeddings": True}, 2, 2048, 0.05),
+    "llama-7b": ({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 11_008,
+                  "num_attention_heads": 32, "vocab_size": 32_000}, 4, 2048, 0.12),
+    "qwen2-7b": ({"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18_944,
+                  "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152_064},
+                 1, 4096, 0.05),
+    "neox": ({"model_type": "gpt_neox", "hidden_size": 2048, "intermediate_size": 8192,
+              "num_attention_heads": 16, "vocab_size": 50_432}, 4, 2048, 0.08),
+    "gpt2-medium": ({"model_type": "gpt2", "n_embd": 1024, "n_head": 16, "vocab_size": 50_257},
+                    8, 1024, 0.25),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["autocast", "pure-bf16"])
+@pytest.mark.parametrize("name", LIBRARY)
+def test_models_of_a_library_hold_what_the_formula_says(name: str, mode: str) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    written, batch, sequence, allowance = LIBRARY[name]
+    config = AutoConfig.for_model(**written, num_hidden_layers=4)
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+
+        def forward(self, tokens: Any) -> Any:
+            return self.model(input_ids=tokens, use_cache=False).logits
+
+    counted = step_bytes(Model, loss, batch=batch, sequence=sequence, mode=mode)
+    shape = columns.of_shape(huggingface.from_config(config.to_dict()))
+    case = shape | CHIP | PRECISIONS[mode] | {"stack": "fsdp-eager", "fused": 0}
+    case |= {"micro_batch": batch, "sequence": sequence}
+    told = float(memory_use(Cases.of(case), fitted()).allocated()[0])
+    assert told == pytest.approx(counted, rel=allowance)
 
 
 def test_what_was_replaced_is_put_back() -> None:

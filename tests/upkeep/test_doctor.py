@@ -94,7 +94,10 @@ def test_a_journal_of_a_newer_version(home: Path) -> None:
     run_id = clock.new_id("count")
     run_in(store, run_id, live=False)
     key = f"runs/{run_id}/journal/{1:020d}.json"
-    store.replace(key, store.get(key).replace(b'"format":1', b'"format":99'))
+    data = store.get(key)
+    newer = data.replace(b'"format":%d' % journal.FORMAT, b'"format":99')
+    assert newer != data
+    store.replace(key, newer)
     assert bad(looked()) == [("runs", "broken")]
 
 

@@ -32,10 +32,12 @@ def test_every_example_is_right(path: Path) -> None:
 
 def test_there_are_the_examples_that_were_meant() -> None:
     assert [path.parent.name for path in EXAMPLES] == [
+        "batch-inference",
         "big-model",
         "continue-70b-eu",
         "finetune-lora",
         "frameworks",
+        "jax-tpu",
         "lora-8b-overnight",
         "own-4090s",
         "pretrain-1.3b",
@@ -85,6 +87,11 @@ def test_the_examples_in_the_tables_can_be_read() -> None:
                     base["work"] |= {"step": "2s", "steps": 10}
                 elif field.name != "hours":
                     base["work"]["hours"] = 3
+            if section.name in ("serve", "service"):
+                del base["train"]
+                base["serve"] = {"model": "gpt2-xl", "ttft": "1s"}
+                if field.name != "trace":
+                    base["serve"] |= {"rate": 2, "input": 100, "output": 10}
             part = base.setdefault(section.name, {})
             if field.name in ("samples", "steps", "epochs", "dataset") and section.name == "train":
                 del part["tokens"]

@@ -16,7 +16,8 @@ from tradewind.base.errors import BadWorkload
 from tradewind.base.units import Micros
 from tradewind.model.shape import Shape, Work
 from tradewind.workload import schema
-from tradewind.workload.fields import SECTIONS, Field, Section
+from tradewind.workload.fields import SECTIONS
+from tradewind.workload.sections import Field, Section
 
 VALIDATOR = jsonschema.Draft202012Validator(schema.schema())
 

@@ -12,9 +12,15 @@ setup.py    setting one up, and undoing that
 rented.py   a plan carried out on machines of clouds
 luggage.py  what machines of a cloud take along
 wishes.py   how machines of this computer are to be interrupted
+attended.py  clouds whose machines only a controller ends
 owned.py    which runs may use this computer: those submitted from it
 handed.py   secrets of local runs, kept in this home alone
 shell.py    a shell on one of a run's machines
+services.py  Service, serve, services: what `tradewind.serve` is
+served.py   from a workload to a service that is recorded
+keeping.py  which services this home keeps
+fronts.py   HAProxy before the replicas of services that were submitted here
+billed.py   what a service has cost
 fleet.py    which providers there are, and the loop over them
 
 Nothing is imported here: each command takes what it needs.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from tradewind.model import buckets
 from tradewind.model.usage import Usage, cost
 from tradewind.store import meter
 from tradewind.store.base import Store
@@ -22,9 +23,10 @@ def asked(store: Store) -> Asked | None:
     from tradewind.catalog import ratecard
 
     folder, bucket = meter.own_folder(), meter.bucket_of(store.url)
-    known = list(clouds.set_up(store).values()) if folder and bucket else []
+    known = clouds.set_up(store) if folder and bucket else {}
     usage = meter.total(folder, bucket) if folder and known else None
     if not known or usage is None:
         return None
-    cloud, record = known[0]  # where the bucket is
+    home = buckets.home(store.url) or ""
+    cloud, record = known.get(home) or next(iter(known.values()))
     return Asked(usage=usage, micros=cost(usage, cloud.outside(record, ratecard.card())))

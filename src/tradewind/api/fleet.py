@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tradewind.base.ownfiles import home
 
 if TYPE_CHECKING:
+    from tradewind.api.lending import Lending
     from tradewind.controller.controller import Controller
     from tradewind.controller.loop import Loop
     from tradewind.model.run import Facts
@@ -30,7 +31,7 @@ def local(store: Store) -> LocalProvider:
     )
 
 
-def providers(store: Store) -> dict[str, Provider]:
+def providers(store: Store, lending: Lending | None = None) -> dict[str, Provider]:
     """This computer, and every cloud that something was set up at for this store."""
     from tradewind.api import clouds
     from tradewind.api.luggage import Packer
@@ -38,7 +39,7 @@ def providers(store: Store) -> dict[str, Provider]:
 
     found: dict[str, Provider] = {registry.LOCAL: local(store)}
     for name, (cloud, record) in clouds.set_up(store).items():
-        pack = Packer(store, cloud, record)
+        pack = Packer(store, cloud, record, lending)
         found[name] = cloud.opened(record, clouds.owner(store), pack)
     return found
 
@@ -63,9 +64,23 @@ def clerk() -> Controller:
 
 def loop(store: Store) -> Loop:
     from tradewind.api import owned
+    from tradewind.api.fronts import Fronts
+    from tradewind.api.keeping import Keeper
+    from tradewind.api.lending import Lending
     from tradewind.api.sightings import remember
     from tradewind.controller.loop import Loop
 
-    rented = providers(store)
+    lending = Lending(store)
+    rented = providers(store, lending)
     pass_s = LOCAL_PASS_S if tuple(rented) == ("local",) else CLOUD_PASS_S
-    return Loop(store, rented, home(), pass_s=pass_s, may_use=owned.may_use, learned=remember)
+    return Loop(
+        store,
+        rented,
+        home(),
+        pass_s=pass_s,
+        may_use=owned.may_use,
+        learned=remember,
+        lend=lending,
+        fronts=Fronts(),
+        serves=Keeper(tuple(rented)),
+    )

@@ -205,16 +205,25 @@ def run(
     trace: str | None = None,
     trace_speed: float = 1.0,
     detach: bool = False,
+    attended: bool = False,
+    not_before: str | None = None,
+    windows: Sequence[str] = (),
     on_progress: Callable[[Run], None] | None = None,
 ) -> Run:
     """Carries out a plan, and returns the run when it is over; with `detach`, at once.
 
     `what` is a workload, the path of a workload file or of a saved plan, or what `tradewind.plan`
     answers. `folder` is what the job needs; without one, the file's own, or the present one.
-    `on` names clouds to rent from, `regions` where in them; without one it is this computer.
+    `on` names clouds to rent from, `regions` where in them, and `local` among them this computer
+    too; without one it is this computer alone.
+    `attended` says, with `detach`, that a controller looks in any case: without one a budget is
+    refused on clouds that bill a machine until a controller ends it.
+    `not_before` and `windows` say when its machines may be up, as `--not-before` and `--window`.
     `on_progress` is called with the run about every second. Interrupted by Ctrl-C, the run is left
     to a process in the background."""
-    from tradewind.api import rented, submit, wishes
+    from tradewind.api import attended as unended
+    from tradewind.api import rented, scheduled, submit, wishes
+    from tradewind.base import clock
     from tradewind.base.units import parse_duration
     from tradewind.providers import registry
 
@@ -223,15 +232,21 @@ def run(
     named = registry.chosen([on] if isinstance(on, str) else on or ())
     rents = named and named != (registry.LOCAL,)
     cloud = rented.On(opened, named, regions) if rents else None
+    when = None
+    if windows or not_before is not None:
+        when = scheduled.schedule(windows, not_before, clock.now())
     spec = submit.spec_of(
-        submit.wanted(what, cloud),
+        submit.wanted(what, cloud, when),
         local=cloud is None if local is None else local,
         on=cloud,
         nodes=nodes,
         project=project,
         tags=tags,
         speed=speed,
+        when=when,
     )
+    if detach:
+        unended.check(spec, attended=attended)
     wish: wishes.Wish | None = None
     if chaos is not None:
         wish = wishes.chaos(parse_duration(chaos) if isinstance(chaos, str) else chaos)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from tradewind.base import clock, steps
-from tradewind.base.errors import InvalidValue
+from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.journal import runs_store
 from tradewind.lifecycle.words import outcome_words
+from tradewind.model import bounds, places
 from tradewind.store.base import Store
 
 
@@ -25,6 +28,7 @@ def resume(
     from tradewind.api import fleet
     from tradewind.controller.drive import performer
 
+    _check_kept(store, run_id)
     until = None if within_s is None else clock.now().timestamp() + within_s
     resuming = fleet.clerk().resume(
         run_id, "its user asked for it", budget=budget, deadline_s=until
@@ -38,6 +42,31 @@ def resume(
     raise InvalidValue(
         f"{run_id} is not over yet", hint=f"tradewind watch {run_id}, or stop it first"
     )
+
+
+def _check_kept(store: Store, run_id: str) -> None:
+    """Swept (upkeep/unread.py), it would begin anew, and be counted as if it went on. That nothing
+    of it is there is not enough: jobs may save elsewhere."""
+    with suppress(NotFound):
+        store.get(places.swept(run_id), most=bounds.RECORD)
+        kept = (places.checkpoints(run_id), places.batch(run_id))
+        saved = runs_store.load(store, run_id).state.saved
+        if saved and not any(map(store.list_after, kept)):
+            raise InvalidValue(
+                f"{run_id} cannot be resumed: what it had saved was removed by a sweep",
+                hint="submit it again",
+            )
+
+
+def check_attended(store: Store, run_id: str, *, attended: bool, budget: int | None = None) -> None:
+    """Before it is resumed, and left to a process in the background (attended.py)."""
+    from msgspec.structs import replace
+
+    from tradewind.api import attended as unended
+
+    spec = runs_store.load(store, run_id).state.spec
+    if spec is not None:
+        unended.check(spec if budget is None else replace(spec, budget=budget), attended=attended)
 
 
 def interrupt(store: Store, run_id: str, notice_s: float = 10.0) -> tuple[str, ...]:

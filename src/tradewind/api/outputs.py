@@ -97,8 +97,10 @@ def fetch(
 ) -> list[Fetched]:
     """Into `folder`, at their paths. InvalidValue, before anything is written: files that differ
     are there, and `force` was not said. What the machine has replaced meanwhile is NotFound."""
+    from tradewind.store import readers
     from tradewind.supervisor.outputs import download
 
+    readers.note(store, run_id)
     same = {each.path: _is_same(folder / each.path, each.file) for each in outputs}
     differ = [path for path, equal in same.items() if equal is False]
     if differ and not force:

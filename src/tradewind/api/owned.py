@@ -73,3 +73,29 @@ def folder() -> Path:
 
 def _place(run_id: str) -> Path:
     return folder() / f"{run_id}.json"
+
+
+# Services, in the same way: their replicas are runs, each of which is written down before it is
+# submitted, if the service's engine is still the one that was submitted here.
+
+
+def keep_service(service_id: str, job: dict[str, Any]) -> None:
+    replace(_service(service_id), json.encode(_Owned(sha256_of(job))))
+
+
+def drop_service(service_id: str) -> None:
+    _service(service_id).unlink(missing_ok=True)
+
+
+def is_own_service(service_id: str, job: dict[str, Any]) -> bool:
+    if not is_name(service_id):
+        return False
+    try:
+        found = _decode(_service(service_id).read_bytes())
+    except OSError:
+        return False
+    return found is not None and found.job_sha256 == sha256_of(job)
+
+
+def _service(service_id: str) -> Path:
+    return home() / "local" / "services" / f"{service_id}.json"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tradewind.base.errors import MissingExtra, NotFound
 from tradewind.providers import registry
+from tradewind.providers.cloud import Reached
 
 if TYPE_CHECKING:
     from tradewind.model.run import Machine
@@ -30,9 +31,17 @@ def machine(store: Store, run_id: str, rank: int) -> Machine:
     )
 
 
-def command(machine: Machine, key: str = "", words: Sequence[str] = ()) -> list[str]:
+def command(
+    machine: Machine, key: str = "", words: Sequence[str] = (), store: Store | None = None
+) -> list[str]:
     """What to run to be there; `words` are run there instead of a shell."""
-    return registry.of_machine(machine.machine_id).shell(machine, key, words)
+    cloud = registry.of_machine(machine.machine_id)
+    if store is not None and isinstance(cloud, Reached):
+        from tradewind.api import clouds
+
+        _, record = clouds.needed(store, cloud.name)
+        return cloud.shell_at(record, machine, key, words)
+    return cloud.shell(machine, key, words)
 
 
 def needed(machine: Machine, command: Sequence[str]) -> None:

@@ -42,7 +42,7 @@ def remember(answers: Sequence[Answer]) -> None:
                     seen_at=at,
                     expires_at=at,
                     source="run",
-                    machines=way.nodes,
+                    machines=way.units,
                     held_h=answer.held_s / 3600,
                 )
             )

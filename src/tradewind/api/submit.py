@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from tradewind.base import clock
 from tradewind.base.errors import InvalidValue, NoAccess, NotFound, TradewindError
+from tradewind.base.units import format_hours
 
 if TYPE_CHECKING:
     from tradewind.api.rented import On
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
     from tradewind.model.run import Spec
+    from tradewind.model.windows import Schedule
     from tradewind.store.base import Store
 
 
@@ -31,17 +33,18 @@ class Wanted(Struct, frozen=True, kw_only=True):
     workload: Workload
 
 
-def wanted(what: object, on: On | None = None) -> Wanted:
+def wanted(what: object, on: On | None = None, when: Schedule | None = None) -> Wanted:
     """Of a workload, which is planned now; of the path of a workload file or a saved plan; or of
-    what the planner answered. `on`: planned for that cloud alone."""
+    what the planner answered. `on`: planned for that cloud alone. `when`: for what a schedule
+    leaves of the time until the deadline."""
     from tradewind.model import Workload
     from tradewind.model.plan import Plan, Plans
     from tradewind.planning.document import Saved
 
     if isinstance(what, str | Path):
-        return _of_file(Path(what), on)
+        return _of_file(Path(what), on, when)
     if isinstance(what, Workload):
-        return _planned(what, on)
+        return _planned(what, on, when)
     if isinstance(what, Plans):
         return _best(what)
     if isinstance(what, Saved):
@@ -57,7 +60,7 @@ def wanted(what: object, on: On | None = None) -> Wanted:
     )
 
 
-def _of_file(path: Path, on: On | None) -> Wanted:
+def _of_file(path: Path, on: On | None, when: Schedule | None) -> Wanted:
     from tradewind.planning import document
 
     text = _read(path)
@@ -67,7 +70,7 @@ def _of_file(path: Path, on: On | None) -> Wanted:
     from tradewind import workload
 
     known = workload.known_names(catalogs.load())
-    return _planned(workload.load(str(path), now=clock.now(), known=known), on)
+    return _planned(workload.load(str(path), now=clock.now(), known=known), on, when)
 
 
 def _read(path: Path) -> str:
@@ -90,12 +93,39 @@ def _read(path: Path) -> str:
         ) from None
 
 
-def _planned(work: Workload, on: On | None) -> Wanted:
+def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
+    from dataclasses import replace
+
     from tradewind import catalog as catalogs
+    from tradewind.api import scheduled
     from tradewind.planning.planner import Planner
 
-    work = on.limited(work) if on is not None else work
-    return _best(Planner(work, catalogs.load(), now=clock.now()).plans())
+    catalog, now = catalogs.load(), clock.now()
+    asked, left_s = work, None
+    if when is not None and work.limits:
+        left_s = scheduled.within_s(when, now, work.limits.deadline_at(now))
+    if left_s is not None:
+        limits = replace(work.limits, deadline=None, within_s=max(left_s, 1))
+        work = replace(work, limits=limits)
+    if on is not None:
+        work, catalog = on.limited(work), on.catalog(catalog, now)
+    try:
+        found = _best(Planner(work, catalog, now=now).plans())
+    except NotFound as error:
+        if left_s is None or when is None:
+            raise
+        told = f"until the deadline machines may be up for {format_hours(left_s / 3600)}"
+        about = f"{when.words or 'the schedule'}: {told}, and {error.message}"
+        raise NotFound(about, hint=error.hint) from None
+    if left_s is None:
+        return found
+    # Its deadline is a moment again, whatever part of the time until then was planned with.
+    limits = replace(
+        found.workload.limits, deadline=asked.limits.deadline, within_s=asked.limits.within_s
+    )
+    return Wanted(
+        plan=found.plan, others=found.others, workload=replace(found.workload, limits=limits)
+    )
 
 
 def _best(plans: Plans) -> Wanted:
@@ -117,11 +147,15 @@ def spec_of(
     project: str = "",
     tags: Mapping[str, str] | None = None,
     speed: float = 1.0,
+    when: Schedule | None = None,
 ) -> Spec:
-    """`speed`: of the trace that is replayed; its world's time is the run's."""
+    """`speed`: of the trace that is replayed; its world's time is the run's. `when`: InvalidValue
+    where the work cannot be done in it."""
     import getpass
 
-    from tradewind.api import fleet
+    from msgspec.structs import replace
+
+    from tradewind.api import fleet, scheduled
     from tradewind.model.run import Facts
     from tradewind.planning import ways
 
@@ -145,7 +179,12 @@ def spec_of(
         user=getpass.getuser(),
         tags=dict(tags or {}),
     )
-    return here(made, nodes, speed) if on is None else on.there(made)
+    spec = here(made, nodes, speed) if on is None else on.there(made)
+    if when is None:
+        return spec
+    spec = replace(spec, schedule=when)
+    scheduled.check(spec, clock.now().timestamp())
+    return spec
 
 
 def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
@@ -153,7 +192,8 @@ def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
     Where time goes faster, the price of an hour there is paid in less than one of ours."""
     from msgspec.structs import replace
 
-    from tradewind.api import fleet
+    from tradewind.api import fleet, moving
+    from tradewind.api.rented import LOCAL_START_S
     from tradewind.providers.local.provider import MOST_NODES
 
     moved = []
@@ -166,13 +206,13 @@ def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
             )
         moved.append(
             replace(
-                way,
+                moving.unmeasured(way),
                 provider="local",
                 region=way.provider,
                 zone=way.zone or way.region,
                 nodes=many,
                 price=round(way.price * speed),
-                start_s=2.0,
+                start_s=LOCAL_START_S,
                 facts=fleet.facts("local"),
             )
         )

@@ -8,14 +8,29 @@ through here.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+if TYPE_CHECKING:
+    from msgspec.json import Decoder
 
 T = TypeVar("T")
+_LEARNING = threading.Lock()
 
 UNREADABLE = (ValueError, RecursionError, OverflowError)
 """All that decoding raises: msgspec's errors, those of text, and what our own values say of
 themselves are ValueErrors."""
+
+
+def learn(kind: type[T]) -> Decoder[T]:
+    """Reads this kind of value. What msgspec must know of a class it works out when that is first
+    read, and two threads that do so at once have crashed the interpreter: so what threads read, one
+    of them learns first."""
+    from msgspec import json  # what reads checkpoints does without
+
+    with _LEARNING:
+        return json.Decoder(kind)
 
 
 @overload
@@ -24,9 +39,7 @@ def decoder(kind: type[T]) -> Callable[[bytes], T | None]: ...
 def decoder(kind: Any) -> Callable[[bytes], Any]: ...
 def decoder(kind: Any) -> Callable[[bytes], Any]:
     """Reads this kind of value, or one of several; None where the bytes are not one."""
-    from msgspec import json  # what reads checkpoints does without
-
-    decode = json.Decoder(kind).decode
+    decode = learn(kind).decode
 
     def read(data: bytes) -> Any:
         try:

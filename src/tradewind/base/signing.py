@@ -17,7 +17,7 @@ import hmac
 SEED = "keys/seed"
 """Where it lies in a store; machines have no right to read below `keys/`."""
 SEED_BYTES = 32
-HEARTBEAT, RESUME, ADDRESS = "heartbeat", "resume", "address"
+HEARTBEAT, RESUME, ADDRESS, FRONT = "heartbeat", "resume", "address", "front"
 """What is signed."""
 _LONG = 64
 

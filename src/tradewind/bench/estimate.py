@@ -19,7 +19,7 @@ from tradewind.estimate.memory import memory_use
 from tradewind.estimate.time import step_time
 
 
-def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
+def measure(paths: Sequence[Path], *, leave_out: str | None = None) -> dict[str, Any]:
     """All figures in percent; errors are |predicted/measured − 1| of tokens/s for each device.
 
     `leave_out`: each row by constants fitted without its source (`sources`), its model (`models`),
@@ -27,7 +27,8 @@ def measure(path: Path, *, leave_out: str | None = None) -> dict[str, Any]:
     """
     import numpy as np
 
-    measured = measurements.read(rows_of(path, "tokens_per_s_per_gpu"), *finders())
+    rows = [row for path in paths for row in rows_of(path, "tokens_per_s_per_gpu")]
+    measured = measurements.read(rows, *finders())
     counted = {
         "rows": measured.rows,
         "scored": len(measured.cases),

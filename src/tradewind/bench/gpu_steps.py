@@ -46,7 +46,7 @@ class Measured:
 
 def measure(shapes: Sequence[Step] = SHAPES, steps: int = 8) -> Iterator[Measured]:
     """One entry a shape, as it is measured. What does not fit is left out."""
-    torch, device = _torch(), where()
+    torch, device = torch_or_hint(), where()
     for shape in shapes:
         try:
             yield _run(torch, shape, steps, device)
@@ -75,19 +75,19 @@ def compared(found: Measured, accelerator: Accelerator) -> dict[str, Any]:
             "memory_ratio": round(memory / found.allocated, 3),
         }
         if not (shape.lora or shape.experts):
-            by_profile = _profiled(_torch(), shape, accelerator)
+            by_profile = _profiled(torch_or_hint(), shape, accelerator)
             row["profile_time_ratio"] = round(by_profile[0] / seconds, 3)
             row["profile_memory_ratio"] = round(by_profile[1] / found.allocated, 3)
     return row
 
 
 def where() -> str:
-    return "cuda" if _torch().cuda.is_available() else "cpu"
+    return "cuda" if torch_or_hint().cuda.is_available() else "cpu"
 
 
 def device_name() -> str:
     """As its driver calls it."""
-    torch = _torch()
+    torch = torch_or_hint()
     if not torch.cuda.is_available():
         raise NotFound(
             "there is no GPU that PyTorch can use",
@@ -97,7 +97,7 @@ def device_name() -> str:
     return name
 
 
-def _torch() -> Any:
+def torch_or_hint() -> Any:
     try:
         import torch
     except ImportError:
@@ -120,7 +120,10 @@ def _profiled(torch: Any, shape: Step, accelerator: Accelerator) -> tuple[float,
         module = _model(whole)
         tokens = torch.zeros(1, shape.sequence, dtype=torch.long)
 
-        return module, (tokens,), lambda logits: loss(logits, tokens)
+        def loss_of(logits: Any) -> Any:  # at whichever batch it is profiled
+            return loss(logits, logits.new_zeros(logits.shape[:2], dtype=torch.long))
+
+        return module, (tokens,), loss_of
 
     counted = profile(factory, dtype="bf16", name="decoder")
     work = columns.of_profile(counted, fused=shape.compiled)

@@ -11,8 +11,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
+from math import hypot, sqrt
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import mean, median, stdev
 from typing import Any
 
 from tradewind.base import clock
@@ -87,45 +88,142 @@ def in_turns(
     model: str = "",
     steps: int = 20,
     turns: int = 20,
+    processes: int = 3,
     kinds: tuple[str, ...] = ("plain", "session"),
     progress: Callable[[str], object] = lambda what: None,
 ) -> dict[str, Any]:
-    """All loops at once, each in its process, taking turns of a few steps. A machine whose speed
-    drifts by more than a session costs drifts for all of them; what one turn of a loop took is held
-    against the turn of the first kind beside it."""
+    """One process of each kind at once, taking turns of a few steps: a machine whose speed drifts
+    by more than a session costs drifts for all of them. One process may be a tenth slower than the
+    next, all its life long, with the same loop in it: so each is held against itself, first with
+    the plain loop, before there is a session in it, then with the loop of its kind. Those that stay
+    plain tell what the change itself costs."""
     model = model or ("launches" if device == "cuda" else "small")
     place = folder / f"tradewind-bench-{clock.new_id('t')}"
     place.mkdir(parents=True)
+    ms: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+    about: dict[str, Any] = {}
+    try:
+        for number in range(processes):
+            took, about = _one_of_each(place / str(number), device, model, steps, turns, kinds)
+            for kind, each in took.items():
+                ms[kind].append((_ms(each[:turns], steps), _ms(each[turns:], steps)))
+            progress(f"{number + 1} of {processes} processes of each")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return {**about, "steps": steps, "turns": turns, "processes": processes, **_compared(ms)}
+
+
+def by_parts(
+    folder: Path,
+    device: str,
+    *,
+    model: str = "",
+    steps: int = 200,
+    processes: int = 3,
+    kinds: tuple[str, ...] = ("plain", "session"),
+    progress: Callable[[str], object] = lambda what: None,
+) -> dict[str, Any]:
+    """Where a session has its hand in a step, timed by itself: taking a batch, hooks around the
+    optimizer's step, `session.step()`. Where whole steps of the same loop differ by a tenth from
+    one minute to the next, this still tells a thousandth. Threads beside the loop can hold it up by
+    no more than they work. Microseconds a step, medians of the steps, and of the processes the
+    middle one."""
+    model = model or ("launches" if device == "cuda" else "small")
+    place = folder / f"tradewind-bench-{clock.new_id('t')}"
+    place.mkdir(parents=True)
+    told: dict[str, list[dict[str, float]]] = {kind: [] for kind in kinds}
+    about: dict[str, Any] = {}
+    try:
+        for number in range(processes):
+            for kind in kinds:
+                found = _job(kind, model, device, steps, -1, place / f"{kind}-{number}")
+                parts = found.pop("parts")
+                told[kind].append(
+                    {name: median(taken) for name, taken in parts.items()}
+                    | {"beside": found.pop("beside_s"), "step": found.pop("step_s")}
+                )
+                about = found
+            progress(f"{number + 1} of {processes} processes of each")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    us = {
+        kind: {name: 1e6 * median(each[name] for each in found) for name in found[0]}
+        for kind, found in told.items()
+    }
+    plain = us[kinds[0]]
+    return {
+        **about,
+        "steps": steps,
+        "processes": processes,
+        "us": {
+            kind: {name: round(each, 1) for name, each in of.items()} for kind, of in us.items()
+        },
+        **{
+            f"{kind}_overhead": round(
+                sum(us[kind][name] - plain[name] for name in plain if name != "step")
+                / plain["step"],
+                5,
+            )
+            for kind in kinds[1:]
+        },
+    }
+
+
+def _one_of_each(
+    folder: Path, device: str, model: str, steps: int, turns: int, kinds: tuple[str, ...]
+) -> tuple[dict[str, list[float]], dict[str, Any]]:
+    """What the turns of each took, in seconds, as many plain as of its kind; and about them."""
     jobs: dict[str, subprocess.Popen[str]] = {}
     took: dict[str, list[float]] = {kind: [] for kind in kinds}
+    about: dict[str, Any] = {}
     try:
-        about: dict[str, Any] = {}
         for kind in kinds:
-            jobs[kind] = _started(kind, model, device, steps, 0, place / kind)
+            jobs[kind] = _started(kind, model, device, steps, 0, folder / kind)
+        for kind in kinds:
             about = _answer(kind, jobs[kind])
-        for turn in range(turns):
+        for turn in range(2 * turns):
+            if turn == turns:
+                for kind in kinds:
+                    _asked(kind, jobs[kind], "change")
             for kind in kinds if turn % 2 == 0 else reversed(kinds):
-                stdin = jobs[kind].stdin
-                assert stdin is not None
-                stdin.write("go\n")
-                stdin.flush()
-                took[kind].append(_answer(kind, jobs[kind]))
-            progress(f"turn {turn + 1} of {turns}")
+                took[kind].append(_asked(kind, jobs[kind], "go"))
     finally:
         for job in jobs.values():
             job.kill()
             job.communicate()
-        shutil.rmtree(place, ignore_errors=True)
-    found: dict[str, Any] = {**about, "steps": steps * turns, "turns": turns}
-    for kind in kinds:
-        found[f"{kind}_ms"] = round(1e3 * median(took[kind]) / steps, 3)
-    for kind in kinds[1:]:
-        pairs = zip(took[kind], took[kinds[0]], strict=True)
-        ratios = [ours / plain - 1 for ours, plain in pairs]
-        found[f"{kind}_overhead"] = round(median(ratios), 5)
-        low, _, high = quantiles(ratios, n=4, method="inclusive")
-        found[f"{kind}_half_within"] = [round(low, 5), round(high, 5)]
+    return took, about
+
+
+def _ms(taken_s: list[float], steps: int) -> float:
+    return 1e3 * median(taken_s) / steps
+
+
+def _compared(ms: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    """What steps of each kind took, by process, before and after the change; and how much more the
+    change made of them than it made of those that stayed plain."""
+    found: dict[str, Any] = {}
+    for kind, each in ms.items():
+        found[f"{kind}_before_ms"] = [round(before, 3) for before, _ in each]
+        found[f"{kind}_ms"] = [round(after, 3) for _, after in each]
+    grown = {kind: [after / before for before, after in each] for kind, each in ms.items()}
+    (_, plain), *others = grown.items()
+    for kind, ratios in others:
+        found[f"{kind}_overhead"] = round(mean(ratios) / mean(plain) - 1, 5)
+        margin = hypot(_of_mean(ratios), _of_mean(plain)) / mean(plain)
+        found[f"{kind}_margin"] = round(margin, 5)
     return found
+
+
+def _of_mean(values: list[float]) -> float:
+    """The standard error of their mean."""
+    return float(stdev(values) / sqrt(len(values)))
+
+
+def _asked(kind: str, job: subprocess.Popen[str], word: str) -> Any:
+    assert job.stdin is not None
+    job.stdin.write(word + "\n")
+    job.stdin.flush()
+    return _answer(kind, job)
 
 
 def _answer(kind: str, job: subprocess.Popen[str]) -> Any:

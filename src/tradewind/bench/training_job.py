@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,8 @@ class Job:
 
         self._torch, self._device, self._shape = torch, torch.device(device), shape
         self._cuda = device == "cuda"
+        self.spent: list[tuple[float, float, float]] = []  # by step: batch, hooks, session
+        self._own: _Own | None = None
         torch.manual_seed(1)
         with self._device:
             self.model = decoder(shape.layers, shape.width, shape.vocab)
@@ -72,15 +76,37 @@ class Job:
         }
 
     def in_turns(self, kind: str, steps: int, folder: Path, asked: Iterable[str]) -> Iterator[Any]:
-        """Without checkpoints: `steps` for each line that is asked, and what they took."""
-        loop, _ = self._loop(kind, 1 << 30, 1 << 30, folder)
+        """Without checkpoints: `steps` for each line that is asked, and what they took. First the
+        plain loop, whatever the kind; the line `change` begins the kind's own."""
+        loop, _ = self._loop("plain", 1 << 30, 1 << 30, folder)
         yield self._about()
-        for _ in asked:
-            yield self._timed(loop, steps)
+        for line in asked:
+            if line.strip() != "change":
+                yield self._timed(loop, steps)
+                continue
+            loop.close()
+            loop, _ = self._loop(kind, 1 << 30, 1 << 30, folder)
+            yield kind
+
+    def parts(self, kind: str, steps: int, folder: Path) -> dict[str, Any]:
+        """What each step spends where a session has its hand in it, in seconds: taking a batch,
+        hooks around the optimizer's step, telling the session; and what the threads of Python
+        beside it worked."""
+        loop, _ = self._loop(kind, WARM + steps, 1 << 30, folder)
+        self._own = _Own(self._optimizer)
+        self.spent = []
+        before, began = _beside(), self._idle()
+        for _ in range(steps):
+            next(loop)
+        took = self._idle() - began
+        beside = _beside() - before
+        names = ("batch", "hooks", "session")
+        parts = {name: [one[k] for one in self.spent] for k, name in enumerate(names)}
+        return {"step_s": took / steps, "beside_s": beside / steps, "parts": parts, **self._about()}
 
     def _loop(
         self, kind: str, steps: int, save_every: int, folder: Path
-    ) -> tuple[Iterator[None], Any]:
+    ) -> tuple[Generator[None], Any]:
         """It, warm, and its session."""
         session: Any = None
         if kind == "plain":
@@ -99,6 +125,8 @@ class Job:
             loop = self._with(session, steps)
         for _ in range(WARM):
             next(loop)
+        if save_every > steps // 2:
+            _pin()
         return loop, session
 
     def _timed(self, loop: Iterator[None], steps: int) -> float:
@@ -114,26 +142,40 @@ class Job:
             "torch": str(self._torch.__version__),
         }
 
-    def _plain(self, steps: int) -> Iterator[None]:
-        batches = iter(self._loader())
+    def _plain(self, steps: int) -> Generator[None]:
+        return self._steps(iter(self._loader()), lambda loss: None, steps)
+
+    def _with(self, session: Any, steps: int) -> Generator[None]:
+        batches = iter(session.batches(max_steps=steps))
+        return self._steps(batches, lambda loss: session.step(loss=loss), steps)
+
+    def _steps(
+        self, batches: Iterator[Any], told: Callable[[Any], object], steps: int
+    ) -> Generator[None]:
+        """The same lines for every kind, stopwatches too."""
         for _ in range(steps):
-            self._step(next(batches))
+            began = clock.stopwatch()
+            batch = next(batches)
+            taken = clock.stopwatch()
+            made, hooks_s = self._step(batch)
+            before = clock.stopwatch()
+            told(made)
+            self.spent.append((taken - began, hooks_s, clock.stopwatch() - before))
             yield
+        next(batches, None)  # a session's loop has an end of its own
 
-    def _with(self, session: Any, steps: int) -> Iterator[None]:
-        for batch in session.batches(max_steps=steps):
-            session.step(loss=self._step(batch))
-            yield
-
-    def _step(self, batch: Any) -> Any:
+    def _step(self, batch: Any) -> tuple[Any, float]:
+        """The loss, and how long the optimizer's hooks took, where somebody wants to know."""
         torch = self._torch
         tokens = batch.to(self._device, non_blocking=True)
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._cuda):
             made = loss(self.model(tokens), tokens)
         made.backward()
+        began = clock.stopwatch()
         self._optimizer.step()
+        hooks_s = clock.stopwatch() - began - self._own.step_s if self._own is not None else 0.0
         self._optimizer.zero_grad(set_to_none=True)
-        return made
+        return made, hooks_s
 
     def _loader(self) -> Any:
         from torch.utils.data import DataLoader
@@ -150,6 +192,43 @@ class Job:
         if self._cuda:
             self._torch.cuda.synchronize()
         return clock.stopwatch()
+
+
+class _Own:
+    """How long the optimizer's own step took, without what others have hooked around it: that one
+    differs from process to process by more than all the hooks take."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self.step_s = self._began = 0.0
+        optimizer.register_step_pre_hook(self._begin)  # after those that are there
+        last = optimizer.register_step_post_hook(self._end)
+        optimizer._optimizer_step_post_hooks.move_to_end(last.id, last=False)  # and before them
+
+    def _begin(self, *_: Any) -> None:
+        self._began = clock.stopwatch()
+
+    def _end(self, *_: Any) -> None:
+        self.step_s = clock.stopwatch() - self._began
+
+
+def _beside() -> float:
+    """Seconds of a processor that Python's other threads have worked."""
+    others = (one for one in threading.enumerate() if one is not threading.main_thread())
+    return sum(time.clock_gettime(time.pthread_getcpuclockid(one.ident or 0)) for one in others)
+
+
+def _pin() -> None:
+    """The threads that launch kernels stay on two cores, the same in all processes that take turns:
+    wherever else the system might put them, another loop would be faster for it."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 4:
+        return
+    for task in Path("/proc/self/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        if task.name == str(os.getpid()):
+            os.sched_setaffinity(int(task.name), {cores[-1]})
+        elif name.startswith("pt_autograd"):
+            os.sched_setaffinity(int(task.name), {cores[-2]})
 
 
 class _Windows:
@@ -169,17 +248,19 @@ class _Windows:
 
 
 def main(kind: str, model: str, device: str, steps: int, save_every: int, folder: Path) -> None:
-    """With `save_every` 0 in turns: each line of the standard input is one."""
+    """With `save_every` 0 in turns: each line of the standard input is one. With -1: by parts."""
     import torch
 
     if device == "cpu":
         torch.set_num_threads(1)
     job = Job(SHAPES[model], device)
-    found = (
-        job.in_turns(kind, steps, folder, sys.stdin)
-        if save_every == 0
-        else [job.run(kind, steps, save_every, folder)]
-    )
+    found: Iterable[Any]
+    if save_every == 0:
+        found = job.in_turns(kind, steps, folder, sys.stdin)
+    elif save_every < 0:
+        found = [job.parts(kind, steps, folder)]
+    else:
+        found = [job.run(kind, steps, save_every, folder)]
     for each in found:
         sys.stdout.write(json.dumps(each) + "\n")
         sys.stdout.flush()

@@ -16,6 +16,7 @@ from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.base.units import Micros, format_money, parse_bandwidth, parse_bytes, parse_money
 from tradewind.base.yamltree import Node, Problems, field
 from tradewind.catalog import query as queries
+from tradewind.catalog import sustained
 from tradewind.catalog.names import Names, nearest, provider_name
 from tradewind.catalog.query import Query
 from tradewind.catalog.table import KEY, PRICE_GROUPS, OfferTable, Row
@@ -24,6 +25,8 @@ from tradewind.model import MARKETS, Discount, Market, Quota, Reservation, Scope
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from tradewind.model.sustained import Steps
+
 T = TypeVar("T")
 SECTIONS = ("offers", "discounts", "quotas", "reservations")
 _SCOPE = ("provider", "region", "zone", "type", "accelerator")
@@ -31,7 +34,7 @@ _OFFER = (
     "name", "provider", "region", "zone", "accelerator", "on_demand", "spot", "reserved_1y",
     "reserved_3y", "vcpus", "memory", "nvme", "network", "machines",
 )  # fmt: skip
-_DISCOUNT = ("match", "market", "term", "off", "price", "until", "why")
+_DISCOUNT = ("match", "market", "term", "off", "price", "sustained", "until", "why")
 _QUOTA = ("match", "market", "machines", "accelerators")
 _RESERVATION = ("match", "machines", "price", "from", "until")
 
@@ -54,12 +57,17 @@ class Account:
             f"{self.origin} line {scope.line}: match fits no offer"
             for scope in scopes
             if not rows_of(table, scope)
+        ] + [
+            f"{self.origin} line {each.scope.line}: no type that match fits has a sustained-use"
+            " discount"
+            for each in self.discounts
+            if each.sustained and rows_of(table, each.scope) and not self._steps(table, each)
         ]
 
     def applied(self, table: OfferTable, today: date) -> OfferTable:
         """The public offers at this account's prices, with its own machines behind them."""
         for discount in self.discounts:
-            if discount.until is None or discount.until >= today:
+            if discount.lasts(today) and not discount.sustained:
                 table = self._discounted(table, discount, today)
         for reservation in self.reservations:
             if reservation.lasts(today):
@@ -70,6 +78,19 @@ class Account:
         for quota in self.quotas:
             table = self._limited(table, quota)
         return table.extended(self.offers) if self.offers else table
+
+    def sustained(self, table: OfferTable, today: date) -> dict[int, Steps]:
+        """By row, what is paid less the longer it is up in a month."""
+        given = [each for each in self.discounts if each.sustained and each.lasts(today)]
+        return {row: steps for each in given for row, steps in self._steps(table, each).items()}
+
+    def _steps(self, table: OfferTable, discount: Discount) -> dict[int, Steps]:
+        names = table.columns["provider"], table.columns["instance_type"]
+        found = {
+            row: sustained.steps(*(column[row] for column in names))
+            for row in rows_of(table, discount.scope)
+        }
+        return {row: steps for row, steps in found.items() if steps}
 
     def _discounted(self, table: OfferTable, discount: Discount, today: date) -> OfferTable:
         group = f"reserved_{discount.term}" if discount.market == "reserved" else discount.market
@@ -229,8 +250,13 @@ class _Reader:
         fields = node.mapping(_DISCOUNT, self.problems)
         get = self._getter(fields)
         market = get("market", _market) or "on_demand"
-        if ("off" in fields) == ("price" in fields):
-            raise InvalidValue("a discount needs either off (12%) or price ($40), not both")
+        lasting = get("sustained", _yes) or False
+        if [lasting, "off" in fields, "price" in fields].count(True) != 1:
+            raise InvalidValue(
+                "a discount needs one of off (12%), price ($40) and sustained (true)"
+            )
+        if lasting and market != "on_demand":
+            raise InvalidValue(f"sustained use is a discount on demand, and this is {market}")
         term = get("term", _term) or ""
         if market == "reserved" and "term" not in fields:
             raise InvalidValue("a reserved price needs a term, 1y or 3y")
@@ -244,6 +270,7 @@ class _Reader:
             price=get("price", _money),
             until=get("until", _date),
             why=get("why", _plain) or "discount",
+            sustained=lasting,
         )
 
     def quota(self, node: Node) -> Quota:
@@ -358,6 +385,13 @@ def _market(node: Node) -> Market:
         if text == market:
             return market
     raise InvalidValue(f"no market is called {text!r}; one of {', '.join(MARKETS)}")
+
+
+def _yes(node: Node) -> bool:
+    """There is nothing to be said against a discount but leaving the line out."""
+    if node.text().lower() not in ("true", "yes"):
+        raise InvalidValue(f"{node.text()!r} is not true; without the discount, leave the line out")
+    return True
 
 
 def _term(node: Node) -> str:

@@ -2,7 +2,8 @@
 
 Columns as those of the compiled rates (docs/catalog-data.md). A row is the usual class and the
 first step of a price. `region` is a name or a glob; of traffic between regions it may be
-`FROM/TO`. A name comes before globs, and of globs the first that fits counts.
+`FROM/TO`. A name comes before globs, and of globs the first that fits counts. What a machine costs
+that is waited for is told by instance type, a name or a glob in `item`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tradewind.base import csvfile
 from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.catalog.table import parse_date
 from tradewind.model.rate import Rate
-from tradewind.model.ratecard import CATEGORIES, RateCard
+from tradewind.model.ratecard import BY_ITEM, CATEGORIES, RateCard
 
 TABLE = Path(__file__).parent / "data" / "rates.csv"
 _WORDS = ("category", "provider", "item", "unit", "region", "as_of", "source", "evidence", "note")
@@ -28,11 +29,12 @@ def card() -> RateCard:
 
 def read(path: Path) -> RateCard:
     rates: list[Rate] = []
-    seen: dict[tuple[str, str, str], int] = {}
+    seen: dict[tuple[str, ...], int] = {}
     for line, cells in csvfile.rows(path):
         try:
             rate = _rate(cells)
-            key = (rate.category, rate.provider, rate.region)
+            item = rate.item if rate.category in BY_ITEM else ""
+            key = (rate.category, rate.provider, rate.region, item)
             if seen.setdefault(key, line) != line:
                 raise InvalidValue(f"the same as in line {seen[key]}")
         except (InvalidValue, ValueError, KeyError) as error:

@@ -8,8 +8,9 @@ another's sign change. Nothing depends on that: a sign that cannot be read or wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct, json
@@ -17,21 +18,29 @@ from msgspec import Struct, json
 from tradewind.base import clock
 from tradewind.base.decoding import decoder
 from tradewind.base.errors import NotFound, TradewindError, bug
-from tradewind.controller import drive, persist, seed
+from tradewind.controller import budgetfile, drive, persist, seed
 from tradewind.controller.controller import Controller
 from tradewind.controller.purse import Purse
+from tradewind.controller.services import Serves, Services
+from tradewind.controller.telling import Teller
 from tradewind.journal import runs_store
+from tradewind.ledger.budgets import Standing
 from tradewind.lifecycle.capacity import Answer
 from tradewind.model import bounds
+from tradewind.model.channels import Channels
 from tradewind.policy import careful
 from tradewind.providers.base import Provider, Tidy
 from tradewind.store.base import Store
+from tradewind.store.lending import Pass
 
 LEASE = "controllers/lease.json"
 _DEAD = 3
 """A sign that has not changed for so many of its owner's passes is a dead one's."""
 _LONGEST_S = 60.0
 """Whatever the sign says: it must not keep everybody else away."""
+_TELLING_S = 2.0
+"""A pass waits so long for warnings to be sent: a slow server must not hold up all runs."""
+_LAST_TELLING_S = 10.0
 
 Troubles = list[tuple[str, TradewindError]]
 
@@ -65,12 +74,18 @@ class Loop:
         pass_s: float = 15.0,
         may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
         learned: Callable[[Sequence[Answer]], None] = lambda answers: None,
+        lend: Callable[[str, int], Pass] = drive.no_lender,
+        fronts: drive.Fronts | None = None,
+        serves: Serves | None = None,
     ) -> None:
         self.store, self.pass_s = store, pass_s
         self._providers = providers
         self._path = persist.place(home, store.url)
         self._purse = Purse(store)
-        self._perform = drive.performer(store, providers, self._purse)
+        self._teller = Teller(store)
+        self._telling: threading.Thread | None = None
+        self._untold: Troubles = []
+        self._perform = drive.performer(store, providers, self._purse, lend, fronts)
         self.controller = Controller(
             clock.new_id("ctl"),
             tuple(providers),
@@ -81,17 +96,22 @@ class Loop:
             learned=learned,
         )
         self.controller.memory = persist.load(self._path, store.url, clock.epoch())
+        self.services = Services(self.controller, serves)
         self._count = 0
         self._other: tuple[Sign | None, float] = (None, 0.0)
         self.unkept: TradewindError | None = None
         """Why what the last pass has seen could not be kept for the next process."""
 
-    def tick(self) -> Troubles:
-        """One pass; what went wrong with which run."""
+    def tick(self, telling_s: float = _TELLING_S) -> Troubles:
+        """One pass; what went wrong with which run. `telling_s` is for whom this is the last one:
+        how long it waits for warnings to be sent."""
         if not self.controller.seed:
             self.controller.seed = seed.find(self.store) or self._made_seed()
         self.controller.asks_month = self._purse.open()
-        troubles = drive.whole_pass(self.controller, self._perform, done=self._purse.done)
+        troubles = drive.whole_pass(
+            self.controller, self._perform, done=self._purse.done, services=self.services
+        )
+        troubles += self._told(telling_s)
         for provider in self._providers.values():
             if isinstance(provider, Tidy):
                 with suppress(TradewindError):
@@ -104,6 +124,36 @@ class Loop:
         except Exception as error:
             self.unkept = bug(str(self._path), error)
         return troubles
+
+    def _told(self, patience_s: float) -> Troubles:
+        """Warnings about budgets are sent; runs are looked after whether they can be or not, and
+        however long that takes: by one thread at a time."""
+        if self._telling is None or not self._telling.is_alive():
+            self._telling = None
+            with self._noting():
+                due = self._purse.due()
+                if due is not None and not due[0]:
+                    self._untold = []
+                elif due is not None:
+                    self._telling = threading.Thread(target=self._tell, args=due, daemon=True)
+                    self._telling.start()
+        if self._telling is not None:
+            self._telling.join(patience_s)
+        return self._untold
+
+    def _tell(self, channels: Channels, standings: Iterable[Standing]) -> None:
+        with self._noting():
+            found = self._teller.tell(channels, standings)
+            self._untold = [(budgetfile.NAME, error) for error in found]
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except TradewindError as error:
+            self._untold = [(budgetfile.NAME, error)]
+        except Exception as error:
+            self._untold = [(budgetfile.NAME, bug(budgetfile.NAME, error))]
 
     def _made_seed(self) -> bytes:
         """Only where there is a run to look after: in a store of a newer Tradewind, whose runs
@@ -134,6 +184,8 @@ class Loop:
                 clock.sleep(max(self.pass_s - (clock.stopwatch() - start), 0.05))
         finally:
             self._leave()
+            if self._telling is not None:
+                self._telling.join(_LAST_TELLING_S)
 
     def _my_turn(self) -> bool:
         try:

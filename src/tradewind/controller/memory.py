@@ -29,14 +29,15 @@ class Pulse:
 
 
 class RunMemory:
-    __slots__ = ("pulses", "run_id", "since", "state", "unlisted")
+    __slots__ = ("lent", "pulses", "run_id", "since", "state", "unlisted")
 
     def __init__(self, run_id: str, watch: float) -> None:
         self.run_id = run_id
         self.state = RunState()
         self.since: dict[int, float] = {0: watch}  # when we first saw the run, and each commit
         self.pulses: dict[str, Pulse] = {}
-        self.unlisted: dict[str, float] = {}  # since when a machine of ours is not listed
+        self.lent: dict[str, float] = {}  # when a machine was lent a pass last
+        self.unlisted: dict[str, float] = {}  # since when one of ours is not
 
     def felt(self, machine_id: str, data: bytes, asked: float, watch: float, seed: bytes) -> None:
         """What was asked for at `asked` and came at `watch`. What cannot be believed changes
@@ -58,4 +59,4 @@ class Memory:
 
     def __init__(self) -> None:
         self.runs: dict[str, RunMemory] = {}
-        self.unclaimed: dict[str, float] = {}  # since when a machine of no journal is listed
+        self.unclaimed: dict[str, float] = {}  # since when one of no journal is

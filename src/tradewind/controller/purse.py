@@ -23,11 +23,12 @@ from tradewind.base.errors import BadFile, TradewindError
 from tradewind.controller import budgetfile
 from tradewind.journal import journal, runs_store
 from tradewind.journal.journal import Commit
-from tradewind.ledger.budgets import Budgets, cap, standing
-from tradewind.ledger.postings import Posting, cost_of
+from tradewind.ledger.budgets import Budgets, Standing, cap, standing, standings
+from tradewind.ledger.postings import Posting, cost_of, longest_s
 from tradewind.lifecycle.fold import fold
 from tradewind.lifecycle.seen import Month
 from tradewind.lifecycle.state import RunState
+from tradewind.model.channels import Channels
 from tradewind.model.run import Spec
 from tradewind.store.base import Store
 
@@ -76,6 +77,7 @@ class Purse:
         self._trouble = ""
         self._runs: dict[str, _Known] = {}
         self._read_s: float | None = None
+        self._looked_s: float | None = None
         self._touched: set[str] = set()
         """Runs that may have bought something since that."""
         self._reading = threading.Lock()
@@ -114,6 +116,25 @@ class Purse:
             words=stands.words,
             cap=None if most is None else max(most - pending, 0),
         )
+
+    def due(self) -> tuple[Channels, list[Standing]] | None:
+        """Where warnings go, and how all projects stand: at most once a minute, and None between.
+        SourceFailed: it cannot be read now."""
+        if self._trouble or not self._budgets.tell:
+            return Channels(), []
+        now_s = int(clock.now().timestamp())
+        with self._reading:
+            now = clock.stopwatch()
+            if self._looked_s is not None and now - self._looked_s < _STALE_S:
+                return None
+            self._refresh()
+            self._read_s = self._looked_s = now
+            posted = [
+                posting
+                for name, known in self._runs.items()
+                for posting in known.posted(name, now_s)
+            ]
+        return self._budgets.tell, standings(posted, self._budgets, now_s)
 
     def done(self) -> None:
         """Whoever asked on this thread has recorded what it buys, or buys nothing."""
@@ -182,10 +203,10 @@ def _pending(state: RunState) -> int:
     return sum(
         (leg.request.way.nodes - len(leg.machines))
         * leg.request.way.price
-        * leg.request.hard_stop_s
+        * longest_s(leg.request)
         // 3600
         for leg in state.legs
-        if leg.state == "requested"
+        if leg.state in ("requested", "queued")
     )
 
 

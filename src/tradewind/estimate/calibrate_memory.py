@@ -8,11 +8,12 @@ speed, large sources count less a row, and every constant is held to its prior.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.estimate import solvers
 from tradewind.estimate.constants import MEMORY_PRIORS, Constants
+from tradewind.estimate.judges import Block
 from tradewind.estimate.memory import fit_probability, memory_use, possible, usable
 from tradewind.estimate.outcomes import Outcomes
 
@@ -50,20 +51,28 @@ def models_of_large(outcomes: Outcomes) -> list[str]:
 
 
 def left_out(outcomes: Outcomes, groups: Sequence[str]) -> tuple[Vector, Vector]:
-    """Of each row, under constants fitted to all other groups: log(estimated / published peak),
-    not a number where none was published, and log(peak / what can be filled)."""
+    """Each row under constants fitted to all other groups."""
     import numpy as np
 
     owner = np.array(groups)
-    off, room = np.full(len(owner), np.nan), np.zeros(len(owner))
-    for group in sorted(set(groups)):
-        mine = owner == group
-        constants = Constants(_fit(outcomes.take(~mine)))
-        off[mine], room[mine] = _off(outcomes.take(mine), constants)
+    masks = [owner == group for group in sorted(set(groups))]
+    return of_blocks(outcomes, [Block(mask, ~mask) for mask in masks])
+
+
+def of_blocks(outcomes: Outcomes, blocks: Iterable[Block]) -> tuple[Vector, Vector]:
+    """The rows of each block under constants fitted to its rest, as `compared` tells them."""
+    import numpy as np
+
+    off, room = np.full((2, len(outcomes.cases)), np.nan)
+    for block in blocks:
+        constants = Constants(_fit(outcomes.take(block.rest)))
+        off[block.out], room[block.out] = compared(outcomes.take(block.out), constants)
     return off, room
 
 
-def _off(outcomes: Outcomes, constants: Constants) -> tuple[Vector, Vector]:
+def compared(outcomes: Outcomes, constants: Constants) -> tuple[Vector, Vector]:
+    """Of each row log(estimated / published peak), not a number where none was published, and
+    log(peak / what can be filled)."""
     import numpy as np
 
     use = memory_use(outcomes.cases, constants)

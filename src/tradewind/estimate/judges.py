@@ -6,19 +6,20 @@
     releases      software of the next months, by what was measured before it, in order of time
     networks      what crosses one kind of network between machines; rows within one machine stay
 
-Pure. A row may be in a block of each judge, or in none.
+The first is a judge of what fits, too: outcomes have no dates, and no network. Pure. A row may be
+in a block of each judge, or in none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tradewind.estimate.measurements import Measurements
 
 if TYPE_CHECKING:
-    from tradewind.estimate.cases import Flags
+    from tradewind.estimate.cases import Cases, Flags
 
 LARGE = 40  # rows of a source on a generation
 # Years that software is judged from, as far apart as there were rows to tell.
@@ -31,7 +32,18 @@ class Block:
     rest: Flags  # those that the constants are fitted to
 
 
-def generations(measured: Measurements) -> list[Block]:
+class Rows(Protocol):
+    """What was measured of speed, or came of trying."""
+
+    @property
+    def cases(self) -> Cases: ...
+    @property
+    def sources(self) -> Sequence[str]: ...
+    @property
+    def models(self) -> Sequence[str]: ...
+
+
+def generations(measured: Rows) -> list[Block]:
     import numpy as np
 
     cases, source, model = measured.cases, np.array(measured.sources), np.array(measured.models)

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.csvfile import number
@@ -46,14 +47,30 @@ class Samples:
     terms: Vector  # one row a measurement: seconds a sample for each unit of a coefficient
     seconds: Vector  # measured, a sample on each device
     sources: list[str]
+    accelerators: list[str]
     unsupported: Counter[str]
     rows: int
+
+    def take(self, mask: Any) -> Samples:
+        def kept(names: list[str]) -> list[str]:
+            return list(compress(names, mask))
+
+        return Samples(
+            kept(self.models),
+            self.written,
+            self.terms[mask],
+            self.seconds[mask],
+            kept(self.sources),
+            kept(self.accelerators),
+            self.unsupported,
+            self.rows,
+        )
 
 
 def read(rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator) -> Samples:
     import numpy as np
 
-    models, terms, seconds, sources = [], [], [], []
+    models, terms, seconds, sources, accelerators = [], [], [], [], []
     written: dict[str, Mapping[str, str]] = {}
     unsupported: Counter[str] = Counter()
     for row in rows:
@@ -71,10 +88,18 @@ def read(rows: Sequence[Mapping[str, str]], accelerator: FindAccelerator) -> Sam
         terms.append(term)
         seconds.append(1 / speed)
         sources.append(row.get("source", ""))
+        accelerators.append(chip.name)
     if not models:
         raise none_usable(unsupported)
     return Samples(
-        models, written, np.array(terms), np.array(seconds), sources, unsupported, len(rows)
+        models,
+        written,
+        np.array(terms),
+        np.array(seconds),
+        sources,
+        accelerators,
+        unsupported,
+        len(rows),
     )
 
 

@@ -12,7 +12,18 @@ def optimize() -> Any:
     try:
         import scipy.optimize
     except ImportError:
-        raise MissingExtra(
-            "calibrating needs scipy", hint="pip install 'tradewind[calibrate]'"
-        ) from None
+        raise _missing() from None
     return scipy.optimize
+
+
+def sparse() -> Any:
+    """`scipy.sparse`, or the extra to install."""
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise _missing() from None
+    return scipy.sparse
+
+
+def _missing() -> MissingExtra:
+    return MissingExtra("calibrating needs scipy", hint="pip install 'tradewind[calibrate]'")

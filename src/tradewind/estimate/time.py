@@ -323,21 +323,27 @@ class _Step:
         """What reducing gradients adds to the backward pass that it hides behind, the last one."""
         import numpy as np
 
-        c = self.c
+        c, k = self.c, self.k
         # Sharded optimizers scatter 16-bit gradients and gather weights; others reduce 32-bit ones.
         each = np.where(self.early | (c.zero > 0), 4, 8)
+        # nanotron scatters 32-bit ones, and only when all of them are there.
+        nanotron = among(c.stack, ["nanotron"])
+        last = nanotron & (c.zero > 0)
+        each = np.where(last, 6, each)
         gradients = self.held * self.trained * each
         reduced = gradients * (c.dp - 1) / c.dp / self.replica_rate()
         # Sharded inside groups, the groups still reduce what each device has of the gradients.
         groups = c.dp / c.shard
         between = gradients / c.shard * (groups - 1) / groups / self.across
         reduced = np.where(c.zero == 3, between, reduced)
-        far = np.maximum(c.dp * c.tp / c.domain - 1, 0)
-        late = self.by_stack("data_latency") * c.layers / c.pp * far
+        # Scattered, they go round a ring of all ranks; reduced, up a tree of the machines. Others
+        # send many layers at once, and what that takes hides.
+        hops = np.where(c.zero > 0, c.dp - 1, np.log2(np.maximum(c.dp * c.tp / c.domain, 1)))
+        late = np.where(nanotron, k["hop_of_ring"] * c.layers / c.pp * hops, 0)
         # Early Megatron began to reduce when all gradients were there.
-        hiding = 1 + np.where(self.early, 0, self.by_stack("data"))
+        hiding = 1 + np.where(self.early | last, 0, self.by_stack("data"))
         exposed = _soft_max(behind, reduced, hiding) - behind
-        found: Column = np.where(c.dp > 1, exposed + np.where(c.zero < 3, late, 0), 0)
+        found: Column = np.where(c.dp > 1, exposed + late, 0)
         return found
 
     def optimizer(self) -> Column:

@@ -45,7 +45,8 @@ def run_ids(store: Store) -> list[str]:
 
 def other_folders(store: Store) -> list[str]:
     """Those that lie among the runs and cannot be any."""
-    return [name for name in store.folders(places.RUNS) if not places.is_run_id(name)]
+    every = store.folders(places.RUNS)
+    return [each for each in every if not places.is_run_id(each) and not places.is_of_service(each)]
 
 
 def live_ids(store: Store) -> list[str]:

@@ -1,11 +1,11 @@
 """Budgets of projects, by the month (UTC's), and what may still be spent.
 
 A budget with `stop` limits what is bought: before each launch, `cap` says the most that the run may
-come to. It counts what every run of the project has spent this month, and what machines
-that are up elsewhere can still come to until they shut themselves down; so runs that know nothing
-of each other do not spend the same money twice, unless they buy in the same instant. While that
-leaves too little, but what is spent leaves enough, a run should wait rather than end. A budget with
-`warn` limits nothing.
+come to. It counts what every run of the project has spent this month, and what machines that are up
+elsewhere can still come to until their bill ends (`Posting.stop_s`); so runs that know nothing of
+each other do not spend the same money twice, unless they buy in the same instant. While that leaves
+too little, but what is spent leaves enough, a run should wait rather than end. A budget with `warn`
+limits nothing.
 
 Micro-dollars. A machine's moments are its provider's, and `now_s` is whoever asks's own: where a
 month begins and ends, seconds between clocks do not matter.
@@ -22,6 +22,7 @@ from tradewind.base.units import format_money
 from tradewind.ledger.periods import between, month_name, month_start, next_month
 from tradewind.ledger.postings import MACHINE, Posting
 from tradewind.model.bill import THRESHOLDS
+from tradewind.model.channels import Channels
 from tradewind.model.run import Spec
 
 STOP, WARN = "stop", "warn"
@@ -37,6 +38,8 @@ class Budgets(Struct, frozen=True, kw_only=True):
     projects: Mapping[str, Budget] = {}
     default: Budget | None = None
     """Of each project that is not named, and of runs without one."""
+    tell: Channels = Channels()
+    """Where warnings go besides."""
 
     def of(self, project: str) -> Budget | None:
         return self.projects.get(project, self.default)

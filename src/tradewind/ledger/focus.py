@@ -9,6 +9,7 @@ decimals, moments ISO 8601 in UTC, tags a JSON object.
   machine was bought at. They sum up to the ledger's total.
 - `ListCost` is what the same time on demand would have cost; where the run knew no price on demand,
   the cost itself, and then `ListUnitPrice` is null.
+- What is taken off for sustained use is a row of its own, a `Credit`, beside its machine's.
 - A project is a sub-account. Spot is `Dynamic`, on demand `Standard`, reserved `Committed`.
 """
 
@@ -22,7 +23,7 @@ from msgspec import json
 
 from tradewind.base.units import MICROS_PER_DOLLAR
 from tradewind.ledger.periods import by_day, month_start, next_month
-from tradewind.ledger.postings import MACHINE, Posting
+from tradewind.ledger.postings import MACHINE, SUSTAINED, Posting
 from tradewind.model.usage import Line
 
 VERSION = "1.1"
@@ -63,6 +64,8 @@ def _money(part: Posting) -> dict[str, str]:
     if part.kind == MACHINE:
         used, paid, unit = _hours(part.seconds or 0), _hours(part.paid_s), "Hours"
         price = _dollars(part.price)
+    elif part.kind == SUSTAINED:
+        return _costs(part)
     elif part.line is not None:
         used = paid = _plain(Decimal(part.line.amount) / part.line.each, 12)
         unit, price = part.line.unit, _unit_price(part.line)
@@ -107,15 +110,17 @@ def _when(part: Posting) -> dict[str, str]:
         "BillingPeriodEnd": _moment(next_month(part.from_s)),
         "ChargePeriodStart": _moment(part.from_s),
         "ChargePeriodEnd": _moment(max(end, part.from_s + 1)),  # it is exclusive
-        "ChargeCategory": "Usage",
+        "ChargeCategory": "Credit" if part.kind == SUSTAINED else "Usage",
         "ChargeFrequency": "Usage-Based",
     }
 
 
 def _what(part: Posting) -> dict[str, str]:
     market = part.market.replace("_", "-")
-    if part.kind == MACHINE:
+    if part.kind in (MACHINE, SUSTAINED):
         told = f"{part.instance_type} {market} for leg {part.leg} of {part.run_id}"
+        if part.kind == SUSTAINED:
+            told = f"sustained use of {told}"
         more = {
             "ChargeDescription": told + (", so far" if part.open else ""),
             "ResourceId": part.machine_id,

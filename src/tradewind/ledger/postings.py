@@ -24,19 +24,24 @@ from tradewind.model.bill import charged, paid_s
 from tradewind.model.event import (
     Ended,
     Event,
+    LegOver,
     LegRequested,
     LegUp,
     MachineBack,
     MachineEnded,
     MachinesFound,
     MachineUsed,
+    Progress,
+    Resumed,
     Stored,
     Submitted,
 )
 from tradewind.model.run import Machine, Request, Spec, Way
+from tradewind.model.sustained import Steps
+from tradewind.model.timing import GRACE_S, UNATTENDED_S
 from tradewind.model.usage import MONTH_S, Line, Usage, kept, lines
 
-MACHINE, TRANSFER, STORE = "machine", "transfer", "store"
+MACHINE, TRANSFER, STORE, SUSTAINED = "machine", "transfer", "store", "sustained"
 _LAST_S = 250_000_000_000
 """In the year 9892."""
 
@@ -65,7 +70,8 @@ class Posting(Struct, frozen=True, kw_only=True):
     from_s: int = 0
     to_s: int | None = None
     stop_s: int | None = None
-    """By then an open machine has shut itself down, if it can."""
+    """By then an open machine costs nothing any more: it has shut itself down, if it can, or a
+    controller has ended it, where shutting down does not end the bill."""
     estimated: bool = False
     """No provider has told it."""
     open: bool = False
@@ -76,6 +82,22 @@ class Posting(Struct, frozen=True, kw_only=True):
     """What the same time on demand would have cost."""
     line: Line | None = None
     """What it is for, where it is not for time."""
+
+
+class Lasting(Struct, frozen=True, kw_only=True):
+    """Time of a machine that is paid less the longer such machines are up in a month: it is taken
+    off where all runs of a store are known (sustained.py)."""
+
+    machine_id: str
+    provider: str
+    region: str
+    instance_type: str
+    price: int
+    """Micro-dollars an hour for the machine alone: disks and addresses cost the same all month."""
+    from_s: int
+    to_s: int
+    """With the billing step that was begun."""
+    steps: Steps
 
 
 class RunCost(Struct, frozen=True, kw_only=True):
@@ -91,6 +113,9 @@ class RunCost(Struct, frozen=True, kw_only=True):
     """Bytes that lay in the store when it was closed."""
     kept_month: int = 0
     """Micro-dollars a month for them, until they are removed."""
+    lasting: tuple[Lasting, ...] = ()
+    done: float = 0.0
+    """Of its work, what is kept: saved, or finished."""
 
     @property
     def micros(self) -> int:
@@ -121,6 +146,7 @@ class _Found:
         self.used: dict[str, Usage] = {}
         self.stored: list[tuple[int, Stored]] = []  # with the leg that was the last then
         self.up: dict[int, int] = {}  # leg → when its last machine was launched
+        self.done = 0.0
         for event in events:
             self._take(event)
 
@@ -150,8 +176,17 @@ class _Found:
             self.used[event.machine_id] = event.usage
         elif isinstance(event, Stored):
             self.stored.append((max(self.requests, default=0), event))
+        elif isinstance(event, Progress):
+            self.done = max(self.done, event.saved)
+        elif isinstance(event, LegOver):
+            finished = event.step if event.cause == "finished" else 0.0
+            self.done = max(self.done, event.saved, finished)
         elif isinstance(event, Ended):
             self.outcome = event.outcome
+            if self.outcome == "succeeded" and not self.done and self.spec:
+                self.done = self.spec.work  # a job that counts nothing has done all of it
+        elif isinstance(event, Resumed):
+            self.outcome = ""
 
     def posting(self, machine: Machine, now: int | None) -> Posting:
         name, request = machine.machine_id, self.requests[machine.leg]
@@ -170,7 +205,6 @@ class _Found:
             return 0 if seconds is None else charged(usual, replace(machine, prices=()), seconds)
 
         usual = self._on_demand(way)
-        stop_s = machine.launched_s + request.hard_stop_s + 2 * facts.billing_lead_s
         return Posting(
             machine_id=name,
             seconds=seconds,
@@ -178,12 +212,31 @@ class _Found:
             paid_s=0 if seconds is None else paid_s(seconds, facts),
             from_s=machine.launched_s,
             to_s=end,
-            stop_s=stop_s if living else None,
+            stop_s=_stop_s(request, machine, end) if living else None,
             estimated=name in self.forgotten,
             open=living,
             on_demand_price=usual,
             on_demand=None if usual is None else cost(usual),
             **self._whose(machine.leg),
+        )
+
+    def lasting(self, machine: Machine, now: int | None) -> Lasting | None:
+        way = self.requests[machine.leg].way
+        end = now if machine.machine_id in self.living else machine.ended_s
+        if not way.sustained or end is None:
+            return None
+        if machine.off_s is not None:
+            end = min(machine.off_s, end)
+        begin = machine.launched_s
+        return Lasting(
+            machine_id=machine.machine_id,
+            provider=way.provider,
+            region=way.region,
+            instance_type=way.instance_type,
+            price=way.price - way.disk_price - way.address_price,
+            from_s=begin,
+            to_s=begin + paid_s(max(end - begin, 0), way.facts),
+            steps=way.sustained,
         )
 
     def transfer(self, leg: int, at_s: int) -> Posting:
@@ -323,8 +376,24 @@ def cost_of(
     left, month = found.left()
     return RunCost(
         run_id=run_id, spec=found.spec, outcome=found.outcome, postings=posted, kept=left,
-        kept_month=month,
+        kept_month=month, lasting=_lasting(found, now, known), done=found.done,
     )  # fmt: skip
+
+
+def _stop_s(request: Request, machine: Machine, now: int | None) -> int:
+    """As lifecycle/money.py keeps it back from a run's budget: a machine that is off and paid for
+    nevertheless costs until a controller ends it, however long its hard stop is past."""
+    facts = request.way.facts
+    stop_s = machine.launched_s + longest_s(request) + 2 * facts.billing_lead_s
+    if facts.ends != "never":
+        return stop_s
+    return max(stop_s, (now or 0) + UNATTENDED_S + GRACE_S)
+
+
+def longest_s(request: Request) -> int:
+    """For so long a machine of it may be up, or off and paid for nevertheless."""
+    endless = request.way.facts.ends == "never"
+    return request.hard_stop_s + (UNATTENDED_S if endless else 0)
 
 
 def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:
@@ -332,6 +401,14 @@ def _machines(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list
         found.posting(machine, clocks.get(found.requests[machine.leg].way.provider, now))
         for machine in found.machines.values()
     ]
+
+
+def _lasting(found: _Found, now: int | None, clocks: Mapping[str, int]) -> tuple[Lasting, ...]:
+    uses = (
+        found.lasting(machine, clocks.get(found.requests[machine.leg].way.provider, now))
+        for machine in found.machines.values()
+    )
+    return tuple(use for use in uses if use is not None)
 
 
 def _stored(found: _Found, now: int | None, clocks: Mapping[str, int]) -> list[Posting]:

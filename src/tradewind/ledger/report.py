@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from tradewind.base.errors import InvalidValue
 from tradewind.ledger.periods import between, by_day, day_name, month_name
-from tradewind.ledger.postings import MACHINE, STORE, Posting, RunCost
+from tradewind.ledger.postings import MACHINE, STORE, SUSTAINED, Posting, RunCost
 
 NONE = "(none)"
 """The name of a line for what has no project, user or tag."""
@@ -45,7 +45,7 @@ _KEYS: dict[str, Callable[[Posting], str]] = {
     "month": lambda posting: month_name(posting.from_s),
 }
 GROUPINGS = (*_KEYS, "tag:NAME")
-_WHOLE = ("run", "project", "user", "tag")
+WHOLE = ("run", "project", "user", "tag")
 """Groupings that never divide a run."""
 _IN_TIME = ("day", "month")
 
@@ -62,6 +62,8 @@ class Line(Struct, frozen=True, kw_only=True):
     micros: int = 0
     estimated: int = 0
     """So much of it no provider has told."""
+    sustained: int = 0
+    """So much was taken off for sustained use."""
     store: int = 0
     """So much of it is for the store: requests, traffic, and what lay there."""
     kept: int = 0
@@ -106,7 +108,7 @@ def report(
     """`by` is one of GROUPINGS. A run that has cost nothing has a line of its own only where runs
     are asked for, and no period is."""
     by = check_by(by)
-    key = _key(by)
+    key = key_of(by)
     groups: dict[str, _Group] = {}
     everything = _Group()
     whole = set()
@@ -121,7 +123,7 @@ def report(
         for part in (part for posting in cut if posting for part in _parts(posting, by)):
             groups.setdefault(key(part), _Group()).add(run, part)
             everything.add(run, part)
-    predictable = whole if by.partition(":")[0] in _WHOLE else set()
+    predictable = whole if by.partition(":")[0] in WHOLE else set()
     lines = [_line(what, group, predictable, by == "run") for what, group in groups.items()]
     lines.sort(key=(lambda line: line.what) if by in _IN_TIME else _dearest_first)
     return Report(by=by, lines=tuple(lines), total=_line("total", everything, whole, False))
@@ -141,7 +143,7 @@ def _dearest_first(line: Line) -> tuple[int, str]:
     return -line.micros, line.what
 
 
-def _key(by: str) -> Callable[[Posting], str]:
+def key_of(by: str) -> Callable[[Posting], str]:
     if by.startswith("tag:"):
         name = by.removeprefix("tag:")
         return lambda posting: posting.tags.get(name) or NONE
@@ -174,6 +176,7 @@ def _line(what: str, group: _Group, predictable: set[str], of_one_run: bool) -> 
         seconds=sum(posting.seconds or 0 for posting in posts),
         micros=sum(posting.micros for posting in posts),
         estimated=sum(posting.micros for posting in posts if posting.estimated),
+        sustained=-sum(posting.micros for posting in posts if posting.kind == SUSTAINED),
         store=sum(posting.micros for posting in posts if posting.kind == STORE),
         kept=sum(run.kept for run in group.runs.values()),
         kept_month=sum(run.kept_month for run in group.runs.values()),

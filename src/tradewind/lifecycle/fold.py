@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tradewind.base.errors import BadFile
+from tradewind.lifecycle.moving import region
 from tradewind.lifecycle.state import Leg, Refusal, Rented, RunState, Sight
 from tradewind.lifecycle.states import LEG, RUN, impossible, moved
 from tradewind.model import event as events
@@ -24,6 +25,16 @@ ENDED_EARLY = "ended_early"
 """A spot machine was taken, or has ended by itself: only a row of them tells which."""
 NOT_NEEDED = "not_needed"
 """It was to relieve a leg whose job has ended well after all."""
+UNATTENDED = "unattended"
+"""Its machines saved and stopped, because no controller came to renew their pass to the store: the
+next one that looks goes on, at once."""
+UNTOLD = (
+    "the provider has no machines for it yet",
+    "it is in the provider's queue already",
+)
+"""What is said of a queue by whoever has just launched: the provider's own reason comes later."""
+WINDOW = "window"
+"""Its window closes: it goes on in the next."""
 TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY)
 """Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
 
@@ -61,10 +72,18 @@ def _abandoned(state: RunState, event: events.Abandoned) -> None:
 
 def _requested(state: RunState, event: events.LegRequested) -> None:
     request = event.request
-    if request.leg != len(state.requests) + 1:
-        raise BadFile(f"the journal has leg {request.leg} after {len(state.requests)}")
+    if request.leg != state.last + 1:
+        raise BadFile(f"the journal has leg {request.leg} after {state.last}")
+    state.last = request.leg
+    waiting = state.queued
+    if request.beside != (waiting.number if waiting else 0):
+        raise BadFile(f"the journal has leg {request.leg} beside {request.beside}, not what waits")
+    if waiting and (waiting.state == "booting" or not waiting.request.waits):
+        raise BadFile(f"the journal has leg {request.leg} beside one whose job may have begun")
     leg = Leg(request, state.number, state.number, began_at=state.saved)
-    if request.relieves:
+    if request.relieves and _leg(state, request.relieves).state == "running" and request.waits:
+        state.queued = leg  # it waits for its turn, and whatever works goes on
+    elif request.relieves:
         if not state.buys or _leg(state, request.relieves) is not state.leg:
             raise BadFile(f"the journal relieves leg {request.relieves}, which is not drained")
         state.relief = leg
@@ -83,7 +102,7 @@ def _found(state: RunState, event: events.MachinesFound) -> None:
         ended = machine.ended_s is not None
         state.machines[machine.machine_id] = _known(state, machine, ended)
     for leg in state.legs:
-        if leg.state == "requested":
+        if leg.state in ("requested", "queued"):
             _gather(state, leg, event.machines)
 
 
@@ -97,6 +116,31 @@ def _gather(state: RunState, leg: Leg, machines: Iterable[Machine]) -> None:
     if len(by_rank) == leg.request.way.nodes:
         _to(state, gathered, "booting")
         _sees(state, leg, True)
+        if leg.request.waits:
+            state.last += 1  # its turn (supervisor/beat.py)
+        if state.leg is None:
+            _phase(state, "waiting", "active")
+            assert state.queued is not None
+            state.leg, state.queued = replace(state.queued, began_at=state.saved), None
+        elif state.leg.state == "draining":
+            _relieves(state)
+
+
+def _takes_place(state: RunState, event: events.LegQueued) -> None:
+    leg = _bought(state, event.leg)
+    if state.queued not in (None, leg):
+        raise BadFile(f"the journal has leg {event.leg} in a queue, and another one already")
+    if leg is state.leg:
+        _phase(state, "active", "waiting")
+        state.leg = None
+    elif leg is state.relief:
+        state.relief = None
+    told = "" if event.reason in UNTOLD else event.reason
+    state.queued = replace(
+        leg, unknown=False, starts_s=event.starts_s, waits_for=told, told_at=state.number
+    )
+    if leg.state != "queued":
+        _to(state, state.queued, "queued")
 
 
 def _refused(state: RunState, event: events.LaunchRefused) -> None:
@@ -104,7 +148,7 @@ def _refused(state: RunState, event: events.LaunchRefused) -> None:
     kind = event.kind
     if kind == "no_quota" and _leaving(state, leg):
         kind = "throttled"  # room is made for it: ask again, a little later
-    _remember(state, leg, kind)
+    _remember(state, leg, kind, event.reason)
     if kind == "no_capacity":
         _sees(state, leg, False)
     if leg.unknown:
@@ -133,6 +177,7 @@ def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
 def _up(state: RunState, event: events.LegUp) -> None:
     leg = _leg(state, event.leg)
     state.moved_cost += leg.request.way.start_cost
+    state.reached |= {region(leg.request.way)}
     _to(state, leg, "running")
 
 
@@ -142,32 +187,49 @@ def _progress(state: RunState, event: events.Progress) -> None:
     _further(state, event.saved)
     if event.rate:
         way = leg.request.way
-        state.ratio = state.ratios[way.kind] = event.rate / way.rate
+        state.ratios[way.kind] = event.rate / way.rate
+        if not way.guessed:
+            state.ratio = state.ratios[way.kind]
 
 
 def _draining(state: RunState, event: events.LegDraining) -> None:
     _to(state, _leg(state, event.leg), "draining", event.cause)
+    _relieves(state)
+
+
+def _relieves(state: RunState) -> None:
+    """What was in a queue, and has its machines, comes after what is drained."""
+    if state.relief is None and state.queued and state.queued.state == "booting":
+        state.relief, state.queued = state.queued, None
 
 
 def _leg_over(state: RunState, event: events.LegOver) -> None:
-    leg = _leg(state, event.leg)
+    leg = _queued_or(state, event.leg)
     _further(state, event.saved)
     # By all that the leg has brought: most of it was recorded while it lasted.
     if state.saved <= leg.began_at and event.cause in TROUBLES:
         state.barren += 1
         state.troubles += 1
+    if (
+        state.saved <= leg.began_at
+        and event.cause == WINDOW
+        and leg.state in ("running", "draining")
+    ):
+        state.barren += 1
+        state.troubles += 1  # window after window it would begin again
     if state.saved <= leg.began_at and event.cause == "interrupted":
         state.fruitless += 1
     if event.cause == "finished":
         state.step = event.step
-    elif event.cause != NOT_NEEDED:  # then the leg before it has told
+    elif event.cause != NOT_NEEDED and leg is state.leg:  # else another has told
         state.step = state.saved
     state.failures += event.failures
     state.tail = event.tail or state.tail
     taken = event.cause in ("interrupted", ENDED_EARLY)
-    if taken:
+    if taken and leg.request.way.market == "spot":
+        # Of others it tells nothing: a node that is gone is no sign that no other is free.
         _remember(state, leg, "taken")
-    if leg.state != "requested":
+    if leg.state not in ("requested", "queued"):
         _sees(state, leg, False if taken else None)
     if len(leg.machines) < leg.request.way.nodes:
         state.doubts[leg.number] = state.number
@@ -180,9 +242,9 @@ def _sees(state: RunState, leg: Leg, up: bool | None) -> None:
     state.sights[what] = seen[-MOST_SIGHTS:]
 
 
-def _remember(state: RunState, leg: Leg, kind: str) -> None:
+def _remember(state: RunState, leg: Leg, kind: str, reason: str = "") -> None:
     what = leg.request.way.what
-    state.refusals[f"{kind} {what}"] = Refusal(what, kind, state.number)
+    state.refusals[f"{kind} {what}"] = Refusal(what, kind, state.number, reason)
 
 
 def _further(state: RunState, saved: float) -> None:
@@ -229,6 +291,8 @@ def _cancel(state: RunState, event: events.CancelAsked) -> None:
 
 
 def _ended(state: RunState, event: events.Ended) -> None:
+    if state.queued:
+        raise BadFile(f"the journal ends the run while leg {state.queued.number} is in a queue")
     _phase(state, "waiting", "ended")
     state.outcome = event.outcome
 
@@ -247,7 +311,7 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
         deadline_s=state.spec.deadline_s if event.deadline_s is None else event.deadline_s,
     )
     state.life += 1
-    state.first_leg = len(state.requests) + 1
+    state.first_leg = state.last + 1
     state.outcome = state.cancelled = ""
     state.failures = state.barren = state.troubles = state.fruitless = 0
     state.refusals = {}  # its user may have raised a quota
@@ -278,7 +342,12 @@ def _leg(state: RunState, number: int) -> Leg:
 def _bought(state: RunState, number: int) -> Leg:
     """One whose purchase something is said of: the next one too."""
     relief = state.relief
-    return relief if relief and relief.number == number else _leg(state, number)
+    return relief if relief and relief.number == number else _queued_or(state, number)
+
+
+def _queued_or(state: RunState, number: int) -> Leg:
+    queued = state.queued
+    return queued if queued and queued.number == number else _leg(state, number)
 
 
 def _known(state: RunState, machine: Machine, ended: bool) -> Rented:
@@ -299,6 +368,8 @@ def _to(state: RunState, leg: Leg, new: str, cause: str = "") -> None:
 def _put(state: RunState, leg: Leg) -> None:
     if state.relief and state.relief.number == leg.number:
         state.relief = leg
+    elif state.queued and state.queued.number == leg.number:
+        state.queued = leg
     else:
         state.leg = leg
 
@@ -306,10 +377,15 @@ def _put(state: RunState, leg: Leg) -> None:
 def _over(state: RunState, leg: Leg, cause: str) -> None:
     moved(LEG, leg.state, "over", "the leg")
     state.over_at = state.number
+    if state.queued and state.queued.number == leg.number:
+        state.queued = None
+        return  # whatever works goes on
     relief, state.relief = state.relief, None
     if relief and relief.number == leg.number:
         return  # refused: the leg that it was to relieve goes on to be drained
     state.over_cause = cause
+    if relief is None and state.queued and state.queued.state == "booting":
+        relief, state.queued = state.queued, None
     if relief:
         state.leg = replace(relief, began_at=state.saved)
     else:
@@ -324,6 +400,7 @@ _APPLY: dict[type, Callable[[RunState, Any], None]] = {
     events.MachinesFound: _found,
     events.LaunchRefused: _refused,
     events.LaunchUnknown: _unknown,
+    events.LegQueued: _takes_place,
     events.LegUp: _up,
     events.Progress: _progress,
     events.LegDraining: _draining,

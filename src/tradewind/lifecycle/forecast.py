@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from tradewind.base.units import format_hours, format_money
 from tradewind.lifecycle import capacity as capacities
+from tradewind.lifecycle import moving, opening
 from tradewind.lifecycle.capacity import Capacity
 from tradewind.lifecycle.money import spent, worked
 from tradewind.lifecycle.seen import Seen
-from tradewind.lifecycle.state import Leg, RunState
+from tradewind.lifecycle.state import Leg, Refusal, RunState
 from tradewind.model.event import Forecast
 from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import LOST_S
@@ -19,6 +20,8 @@ TICK_S = 120.0
 """A controller looks at least this often, as a rule."""
 _QUICK_S = 1.0
 """And on this computer."""
+QUEUE_S = 1800.0
+"""For so long a queue is expected to take, before anybody has said anything of it."""
 _SILENT = 0.02
 _EASE = 0.02
 """A run that was announced as late is on time again only when there is this share to spare."""
@@ -40,26 +43,31 @@ def known(
         start_s = 0.0 if going else holding.start_s
         ratio = _ratio(state, holding, beat if spec.steps else None)
         capacity = capacities.of(state, holding, now, None, speed, held=True)
-        options.append(_option(holding, ratio, start_s, 0, None, capacity, speed))
+        options.append(_option(holding, ratio, start_s, 0, None, capacity, speed, True))
     for way in ways:
         if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
             ago = [
                 seen.known_s(refusal.at)
                 for refusal in state.refusals.values()
-                if refusal.what == way.what and refusal.kind != "throttled"
+                if refusal.what == way.what and _tells(refusal, way)
             ]
             refused_s = min(ago) * speed if ago else None
             ratio = _ratio(state, way, None)
             capacity = capacities.of(state, way, now, refused_s, speed, held=False)
-            options.append(
-                _option(way, ratio, way.start_s, way.start_cost, refused_s, capacity, speed)
-            )
+            queue_s = queueing_s(state, seen, way)
+            start_s, sure = way.start_s + (queue_s or 0.0), queue_s is None
+            cost = moving.start(state, way)
+            options.append(_option(way, ratio, start_s, cost, refused_s, capacity, speed, sure))
     deadline_s = spec.deadline_s
-    all_s = 0.0 if deadline_s is None else max(deadline_s - state.submitted_s, 0.0) * speed
+    again_s = opening.again_s(spec.ways)
+    all_s = 0.0
+    if deadline_s is not None:
+        begun_s = min(state.submitted_s, deadline_s)
+        all_s = spec.schedule.usable_s(begun_s, deadline_s, again_s) * speed
     return Known(
         max(spec.work - step, 0.0),
         tuple(options),
-        None if deadline_s is None else (deadline_s - now) * speed,
+        None if deadline_s is None else _until_s(spec, now, deadline_s, again_s) * speed,
         budget,
         0 if holding else None,
         held_s=capacities.held_s(state, holding, now) * speed,
@@ -70,6 +78,35 @@ def known(
         # As a rule a loss is listed at once: for silence a share of the time must do.
         notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
     )
+
+
+def _until_s(spec: Spec, now: float, deadline_s: float, again_s: float) -> float:
+    """How much of the time until the deadline machines may be up."""
+    if now >= deadline_s:
+        return deadline_s - now
+    return spec.schedule.usable_s(now, deadline_s, again_s)
+
+
+def _tells(refusal: Refusal, way: Way) -> bool:
+    """Whether it says that there is no capacity. That machines of a queue were taken says nothing
+    of the next place in it, which costs nothing; when that comes, the queue tells."""
+    return refusal.kind != "throttled" and not (refusal.kind == "taken" and way.facts.queues)
+
+
+def queueing_s(state: RunState, seen: Seen, way: Way) -> float | None:
+    """How long machines will likely have to queue for; None where they need not. What waits already
+    is expected when its provider says, or after as long again."""
+    if not way.facts.queues:
+        return None
+    leg = state.queued
+    if leg is None or leg.request.way != way:
+        return QUEUE_S
+    if leg.state == "booting":
+        return None
+    clock = seen.clocks.get(way.provider)
+    if leg.starts_s is not None and clock is not None:
+        return float(max(leg.starts_s - clock, 0))
+    return max(seen.known_s(leg.requested_at), QUEUE_S)
 
 
 def done(state: RunState, spec: Spec, seen: Seen, beat: Heartbeat | None) -> float:
@@ -91,7 +128,7 @@ def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Fo
     left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, measured))
     if beat is None or beat.doing != "working":
         left_s += way.start_s
-    return _changed(state, spec, seen, left_s, way.price_all, 0, now)
+    return _changed(state, spec, seen, left_s, way.price_all + way.save, 0, now)
 
 
 def of_next(
@@ -111,11 +148,12 @@ def of_next(
 def _changed(
     state: RunState, spec: Spec, seen: Seen, left_s: float, price: int, start_cost: int, now: float
 ) -> Forecast | None:
-    finish_s = now + left_s
+    again_s = opening.again_s(spec.ways)
+    finish_s = spec.schedule.done_s(now, left_s, again_s)
     late = False
     if spec.deadline_s is not None:
         ease = 1 + _EASE if state.announced_late else 1
-        late = now + ease * left_s > spec.deadline_s
+        late = spec.schedule.done_s(now, ease * left_s, again_s) > spec.deadline_s
     cost = 0
     if spec.budget is not None or late != state.announced_late:
         cost = spent(state, seen) + start_cost + int(price * left_s / 3600)
@@ -173,11 +211,9 @@ def _first_beat(state: RunState, seen: Seen) -> Heartbeat | None:
 
 
 def _ratio(state: RunState, way: Way, beat: Heartbeat | None) -> float:
-    """By what was measured there; else by what was measured last, wherever that was: an estimate
-    that is wrong on one machine is likely wrong on others."""
     if beat and beat.rate:
         return beat.rate / way.rate
-    return state.ratios.get(way.kind, state.ratio)
+    return state.ratio_of(way)
 
 
 def _option(
@@ -188,18 +224,21 @@ def _option(
     refused_s: float | None,
     capacity: Capacity,
     speed: float,
+    sure: bool,
 ) -> Option:
     return Option(
         way.place,
         way.market,
-        round(way.price_all / speed),
+        round((way.price_all + way.save) / speed),
         way.rate * ratio / speed,
         start_s * speed,
         start_cost,
         refused_s,
         way,
         again_s=way.start_s * speed,
+        sure=sure,
         up=capacity.up,
         up_s=capacity.since_s,
         history=capacity.history,
+        again_cost=moving.again(way),
     )

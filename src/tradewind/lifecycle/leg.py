@@ -7,18 +7,21 @@ from msgspec.structs import replace
 from tradewind.base.units import format_hours
 from tradewind.lifecycle import forecast
 from tradewind.lifecycle.ask import ask, loudly, must_move
-from tradewind.lifecycle.fold import ENDED_EARLY, NOT_NEEDED
-from tradewind.lifecycle.money import after_draining, cap, countable, reserve, spent, used_s
+from tradewind.lifecycle.fold import ENDED_EARLY, NOT_NEEDED, UNATTENDED
+from tradewind.lifecycle.money import after_draining, cap, countable, needed, spent, used_s
+from tradewind.lifecycle.opening import closing, fits, left_s
+from tradewind.lifecycle.purchase import may_work_beside, purchase
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, RunState
-from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegUp, Progress
-from tradewind.model.run import Heartbeat, Spec, Way
-from tradewind.model.timing import DRAIN_S, LOST_S
-from tradewind.policy.base import Policy
+from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegRequested, LegUp, Progress
+from tradewind.model.run import JOB, TAKEN, Heartbeat, Spec, Way
+from tradewind.model.timing import DRAIN_S, LOST_S, PASS_ENDS_S
+from tradewind.policy.base import Choice, Known, Policy
 
 STAY_S = 600.0
 """A leg that has just begun is not left for a better one: speeds take a while to settle."""
 _KILLED = -9
+JOB_FAILED = "job_failed"
 _SETTLE_S = 60.0
 """In a rehearsal too, whose world may go faster than its machines."""
 _NEWS = 0.05
@@ -36,7 +39,7 @@ def during(
 ) -> list[Event]:
     beats = [seen.beats[name][0] for name in leg.machines if name in seen.beats]
     if leg.state == "requested":
-        return _requested(state, spec, leg, seen, now)
+        return requested(state, spec, leg, seen, now)
     over = _finished(state, leg, beats) or _broken(state, leg, seen, beats)
     if over:
         return over
@@ -67,8 +70,13 @@ def unwanted(state: RunState, spec: Spec, seen: Seen, now: float) -> tuple[str, 
     return None
 
 
-def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
-    asked = unwanted(state, spec, seen, now)
+def to_end(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> tuple[str, str] | None:
+    """Why what is under way is to end: for good, or until its window opens again."""
+    return unwanted(state, spec, seen, now) or closing(spec, leg.request, now)
+
+
+def requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
+    asked = to_end(state, spec, leg, seen, now)
     if asked:
         return [LegOver(leg=leg.number, cause=asked[0], reason=asked[1], saved=state.saved)]
     facts = leg.request.way.facts
@@ -92,7 +100,7 @@ def _requested(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) ->
 def _booting(
     state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float, beats: list[Heartbeat]
 ) -> list[Event]:
-    asked = unwanted(state, spec, seen, now)
+    asked = to_end(state, spec, leg, seen, now)
     if asked and any(beat.doing == "working" for beat in beats):
         return [LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
     if asked:
@@ -129,17 +137,19 @@ def _finished(state: RunState, leg: Leg, beats: list[Heartbeat]) -> list[Event]:
 def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> list[Event]:
     for beat in beats:
         if beat.doing == "failed":
-            cause = "infrastructure" if beat.trouble == "infrastructure" else "job_failed"
+            cause = "infrastructure" if beat.trouble == "infrastructure" else JOB_FAILED
             why = beat.reason or f"the job has failed with exit code {beat.exit_code}"
+            if cause == "infrastructure" and (asked := _asked(leg, beats)):
+                return [_over(leg, beats, asked, why)]
             return [_over(leg, beats, cause, why, beat)]
         if beat.doing == "stopped" and leg.state != "draining":
             # After a notice it need not wait for us: it may have saved before we saw the notice.
-            cause = "interrupted" if beat.notice else "stopped"
+            cause = "interrupted" if beat.notice else _by_itself(beat)
             return [_over(leg, beats, cause, beat.reason or "its supervisor has stopped it")]
+    for name in _ended(state, leg):
+        cause, why = _gone(state, leg, name, beats)
+        return [_over(leg, beats, leg.cause or cause, why)]
     for name in leg.machines:
-        if state.machines[name].ended:
-            cause, why = _gone(state, leg, name, beats)
-            return [_over(leg, beats, leg.cause or cause, why)]
         found = seen.beats.get(name)
         # Where there is no heartbeat to be read, it is silent since we first looked.
         silent_s = found[1] if found else 0.0 if leg.state == "booting" else seen.known_s(leg.at)
@@ -149,19 +159,46 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
     return []
 
 
+def _asked(leg: Leg, beats: list[Heartbeat]) -> str:
+    """Why its machines were to save and end, if any of them was. Ranks tell each other, so a job
+    may end as it should before its own supervisor hears of it, which takes that for a failure."""
+    return leg.cause or ("interrupted" if any(beat.notice for beat in beats) else "")
+
+
+def _by_itself(beat: Heartbeat) -> str:
+    """Where nobody renewed its pass to the store, nobody looked after the run: that is no fault of
+    the machine, nor of its place."""
+    left_s = beat.pass_left_s
+    return UNATTENDED if left_s is not None and left_s < PASS_ENDS_S else "stopped"
+
+
 def _gone(state: RunState, leg: Leg, name: str, beats: list[Heartbeat]) -> tuple[str, str]:
     """Spot machines are taken, and that is nobody's fault. But one that ends without notice, before
     it should even have come up and with nothing saved, may as well have ended by itself, and so
     would the next and the one after that."""
-    if leg.request.way.market != "spot":
-        return "infrastructure", f"machine {name} ended by itself"
     machine = state.machines[name].machine
+    if machine.ended_by == JOB:
+        return JOB_FAILED, f"machine {name} ended by its job: {machine.ended_why}"
+    if machine.ended_by == TAKEN:
+        return "interrupted", f"machine {name} was taken: {machine.ended_why}"
+    told_why = f": {machine.ended_why}" if machine.ended_why else ""
+    if leg.request.way.market != "spot":
+        return "infrastructure", f"machine {name} ended by itself{told_why}"
     up_s = (machine.ended_s or machine.launched_s) - machine.launched_s
     saved = max([state.saved, *(beat.saved for beat in beats)])
     told = any(beat.notice for beat in beats)
     if told or saved > leg.began_at or up_s >= leg.request.way.facts.boot_timeout_s:
-        return "interrupted", f"the provider reclaimed machine {name}"
-    return ENDED_EARLY, f"machine {name} was reclaimed, or ended by itself, after {up_s} s"
+        return "interrupted", f"the provider reclaimed machine {name}{told_why}"
+    early = f"machine {name} was reclaimed, or ended by itself, after {up_s} s"
+    return ENDED_EARLY, early + told_why
+
+
+def _ended(state: RunState, leg: Leg) -> list[str]:
+    """Machines of it that are no more; those first whose provider tells why: the others may have
+    ended because of them."""
+    ended = [name for name in leg.machines if state.machines[name].ended]
+    order = {JOB: 0, TAKEN: 1}
+    return sorted(ended, key=lambda name: order.get(state.machines[name].machine.ended_by, 2))
 
 
 def _running(
@@ -179,7 +216,7 @@ def _running(
     if progress:
         records.append(progress)
     records += _announced(state, spec, leg, seen, now)
-    asked = unwanted(state, spec, seen, now)
+    asked = to_end(state, spec, leg, seen, now)
     if asked:
         return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
     for beat in beats:
@@ -199,13 +236,44 @@ def _running(
         if most is not None and countable(state, seen):
             budget = most - spent(state, seen)
             left = most - after_draining(state, seen, leg.request.way)
-            ways = tuple(way for way in ways if reserve(way) <= left)
+            ways = tuple(way for way in ways if needed(state, way) <= left)
+        # What came out of a queue and was not needed is paid for too: as with moves, not each pass.
+        waits = seen.known_s(state.over_at) < stay_s
+        if state.queued or waits or not may_work_beside(spec, seen):
+            ways = tuple(way for way in ways if not way.facts.queues)
+        open_s = left_s(spec, now)
+        ways = tuple(way for way in ways if fits(way, open_s))
         question = forecast.known(state, spec, seen, ways, now, budget)
         choice, trouble = ask(policy, question)
         records += loudly(state, leg.number, trouble)
-        if must_move(question, choice, trouble):
+        chosen = None if choice.option is None else question.options[choice.option].way
+        if chosen and chosen is not leg.request.way and chosen.facts.queues:
+            records.append(_queue_for(state, spec, seen, leg, chosen, question, choice, now))
+        elif must_move(question, choice, trouble):
             records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
     return records
+
+
+def _queue_for(
+    state: RunState,
+    spec: Spec,
+    seen: Seen,
+    leg: Leg,
+    way: Way,
+    known: Known,
+    choice: Choice,
+    now: float,
+) -> LegRequested:
+    """Worth having, and nobody knows when it can be had: it is queued for while this leg works."""
+    assert choice.option is not None
+    option = known.options[choice.option]
+    needed_s = (option.start_s + known.work / option.rate) / spec.speed
+    until_s = leg.request.until_s
+    open_s = None if until_s is None else until_s - now - DRAIN_S
+    asked = purchase(state, spec, seen, way, None, open_s, needed_s, until_s)
+    request = replace(asked, relieves=leg.number)
+    reason = f"{choice.reason}; leg {leg.number} goes on until its machines are there"
+    return LegRequested(request=request, reason=reason)
 
 
 def _announced(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
@@ -222,8 +290,10 @@ def _progress(state: RunState, spec: Spec, leg: Leg, beats: list[Heartbeat]) -> 
     first = beats[0]
     saved = max(first.saved, state.saved)
     rate = first.rate if spec.steps else None
-    ratio = rate / leg.request.way.rate if rate else state.ratio
-    if saved <= state.saved and abs(ratio - state.ratio) <= _NEWS * state.ratio:
+    way = leg.request.way
+    before = state.ratio_of(way) if way.guessed else state.ratio
+    ratio = rate / way.rate if rate else before
+    if saved <= state.saved and abs(ratio - before) <= _NEWS * before:
         return None
     return Progress(leg=leg.number, step=first.step, saved=saved, rate=rate)
 
@@ -237,7 +307,15 @@ def _over(
         reason=reason,
         step=beats[0].step if beats else 0.0,
         saved=max((beat.saved for beat in beats), default=0.0),
-        failures=0 if cause == "infrastructure" else max((b.failures for b in beats), default=0),
+        failures=_failures(cause, beats, failed),
         exit_code=failed.exit_code if failed else None,
         tail=failed.tail if failed else next((b.tail for b in beats if b.failures), ""),
     )
+
+
+def _failures(cause: str, beats: list[Heartbeat], failed: Heartbeat | None) -> int:
+    """Of the job by itself. One that took its machine along could not report that it failed."""
+    if cause == "infrastructure":
+        return 0
+    told = max((beat.failures for beat in beats), default=0)
+    return told + (cause == JOB_FAILED and failed is None)

@@ -3,16 +3,18 @@
 A budget is kept without anybody watching: each machine is told at its launch how long it may be up,
 so that all of them together cannot spend more. A machine that never comes up cannot obey, so a
 reserve is left for the time until a controller ends it; and one that was reported as ended may live
-on until it notices that it was replaced.
+on until it notices that it was replaced. What it costs to bring the work there, and to save it, is
+kept aside too (moving.py): it is spent however soon a machine ends.
 """
 
 from __future__ import annotations
 
+from tradewind.lifecycle.moving import saving, start
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Rented, RunState
 from tradewind.lifecycle.usage import hourly, paid
 from tradewind.model.bill import bill, charged
-from tradewind.model.run import Spec, Way
+from tradewind.model.run import Facts, Spec, Way
 from tradewind.model.timing import (
     BEAT_S,
     DRAIN_S,
@@ -23,6 +25,14 @@ from tradewind.model.timing import (
 )
 
 _LIVING_ON_S = UNREACHABLE_S + 2 * BEAT_S + SHUTDOWN_S
+
+
+def living_on_s(facts: Facts) -> int:
+    """For how long a machine that is listed as ended may be paid for nevertheless: until it notices
+    that it was replaced; where that does not end its bill, until a controller has ended it."""
+    return UNATTENDED_S + GRACE_S if facts.ends == "never" else _LIVING_ON_S
+
+
 _SLOWEST = 0.99
 """A machine counts by its own clock, which may run slow by this much."""
 WEEK_S = 7 * 86_400
@@ -51,6 +61,11 @@ def cap(spec: Spec, seen: Seen) -> int | None:
     neither limits it."""
     limits = [spec.budget, seen.month.cap if seen.month else None]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def is_limited(spec: Spec, seen: Seen) -> bool:
+    """Whether what it uses up is counted: money, or the time of its machines."""
+    return cap(spec, seen) is not None or spec.max_duration_s is not None
 
 
 def used_s(state: RunState, seen: Seen, *, at_most: bool = False) -> int:
@@ -82,38 +97,75 @@ def exposed(state: RunState, seen: Seen) -> int:
     for rented in state.machines.values():
         way = state.requests[rented.machine.leg].way
         total += _so_far(state, seen, rented)
+        more_s = 0
         if not rented.ended:
-            total += way.price * (UNATTENDED_S + GRACE_S) // 3600
-        elif seen.known_s(rented.at) < _LIVING_ON_S:
-            total += way.price * _LIVING_ON_S // 3600
+            more_s = UNATTENDED_S + GRACE_S
+        elif seen.known_s(rented.at) < living_on_s(way.facts):
+            more_s = living_on_s(way.facts)
+        if more_s:
+            total += way.price * more_s // 3600
+            total -= -saving(state, way, more_s) // way.nodes
     for leg, at in state.doubts.items():
         way = state.requests[leg].way
         if seen.known_s(at) < way.facts.listing_lag_s + UNATTENDED_S:
-            total += reserve(way)
+            total += reserve(state, way)
     return total
 
 
-def reserve(way: Way) -> int:
-    """For machines that never come up: until a controller sees that."""
+def reserve(state: RunState, way: Way) -> int:
+    """For machines that never come up: until a controller sees that. And for those that do: to
+    bring the work there, and to save it."""
     seconds = way.facts.boot_timeout_s + UNATTENDED_S + way.facts.billing_lead_s
-    return way.start_cost + way.nodes * bill(way.price, seconds, way.facts)
+    if way.facts.ends == "never":
+        seconds += UNATTENDED_S  # which its hard stop leaves, besides
+    return kept_aside(state, way) + way.nodes * bill(way.price, seconds, way.facts)
+
+
+def needed(state: RunState, way: Way) -> int:
+    """Less than this buys nothing of use: the reserve; and where saving costs, which the reserve
+    counts once, what lets machines come up, begin and save. With less they would be given a minute,
+    and bought again and again."""
+    if not way.save:
+        return reserve(state, way)
+    begins_s = way.start_s + DRAIN_S + SHUTDOWN_S + BEAT_S + 2 * way.facts.billing_lead_s
+    begins_s /= _SLOWEST
+    if way.facts.ends == "never":
+        begins_s += UNATTENDED_S
+    begins = kept_aside(state, way) + int(begins_s * _hour(way) / 3600)
+    return max(reserve(state, way), begins)
+
+
+def _hour(way: Way) -> int:
+    """Of all its machines, with what they ask of the store and save there."""
+    return way.price_all + way.nodes * hourly(way) + way.save
+
+
+def kept_aside(state: RunState, way: Way) -> int:
+    """Of what a leg there may cost, what is not for the time that it lasts."""
+    return start(state, way) + saving(state, way, 0)
 
 
 def after_draining(state: RunState, seen: Seen, way: Way) -> int:
     """What will have been spent, at most, when a leg on `way` has been drained and is sure to have
     ended: the least that a move costs before anything is bought for it."""
     seconds = DRAIN_S + UNATTENDED_S + GRACE_S
-    return spent(state, seen) + way.nodes * bill(way.price, seconds, way.facts)
+    until_then = way.nodes * bill(way.price, seconds, way.facts) + saving(state, way, seconds)
+    return spent(state, seen) + until_then
 
 
-def hard_stop_s(way: Way, left: int | None, left_s: float | None, needed_s: float) -> int:
+def hard_stop_s(
+    way: Way, left: int | None, left_s: float | None, needed_s: float, aside: int = 0
+) -> int:
     """How long machines may be up: twice what is expected, and never for more than is left, of
-    money and of time. That of time is when they begin to save."""
+    money and of time. That of time is when they begin to save. `aside`: of the money, what is spent
+    however long they are."""
     most = min(2 * needed_s + 3600, WEEK_S)
     if left_s is not None:
         most = min(most, left_s + DRAIN_S + SHUTDOWN_S + BEAT_S)
-    if left is not None and way.price:
-        paid_s = left * 3600 // (way.price_all + way.nodes * hourly(way))
+    if left is not None and (way.price or way.save):
+        paid_s = (left - aside) * 3600 // _hour(way)
+        if way.facts.ends == "never":
+            paid_s -= UNATTENDED_S  # it stops in time, and is paid for until a controller ends it
         most = min(most, _SLOWEST * paid_s - 2 * way.facts.billing_lead_s)
     return max(int(most), 1)
 

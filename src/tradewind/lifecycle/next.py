@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from tradewind.base.units import format_hours, format_money
-from tradewind.lifecycle import forecast
+from tradewind.lifecycle import forecast, opening
 from tradewind.lifecycle.ask import ask, loudly
 from tradewind.lifecycle.fold import ENDED_EARLY, LASTING
 from tradewind.lifecycle.leg import unwanted
-from tradewind.lifecycle.money import cap, countable, exposed, hard_stop_s, reserve, spent, used_s
+from tradewind.lifecycle.money import (
+    cap,
+    countable,
+    exposed,
+    is_limited,
+    needed,
+    spent,
+    used_s,
+)
+from tradewind.lifecycle.purchase import purchase
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import RunState
-from tradewind.model.event import Ended, Event, LegRequested, Warned
-from tradewind.model.run import Request, Spec, Way
+from tradewind.model.event import Ended, Event, LegOver, LegRequested, Warned
+from tradewind.model.run import Spec, Way
+from tradewind.model.timing import DRAIN_S
 from tradewind.policy.base import Policy
 
 MOST_TROUBLES = 8
@@ -40,25 +50,33 @@ def after(
         return [end]
     if not ways:
         return []  # whoever looks can buy nothing of what it may be done on; others may
-    most, limited = cap(spec, seen), spec.max_duration_s is not None
-    if (most is not None or limited) and not countable(state, seen):
+    most = cap(spec, seen)
+    if is_limited(spec, seen) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
+    if state.queued:  # one queue is enough; what waits there is a choice like any other
+        ways = (*(way for way in ways if not way.facts.queues), state.queued.request.way)
     left = None if most is None else most - exposed(state, seen) - kept
     left_s = spec.max_duration_s and spec.max_duration_s - used_s(state, seen, at_most=True)
     if left_s is not None and left_s < _LEAST_S:
         return []  # the last machines are to end; when they have, it is known what is left
     usable, why = _usable(state, seen, ways)
-    affordable = usable if left is None else tuple(w for w in usable if reserve(w) <= left)
-    question = forecast.known(state, spec, seen, affordable or usable or ways, now, left)
+    affordable = usable
+    if left is not None:
+        affordable = tuple(way for way in usable if needed(state, way) <= left)
+    open_s = opening.left_s(spec, now)
+    fitting = tuple(way for way in affordable if opening.fits(way, open_s))
+    question = forecast.known(state, spec, seen, fitting or affordable or usable or ways, now, left)
     choice, trouble = ask(policy, question)
     chosen = None if choice.option is None else question.options[choice.option]
     announced = forecast.of_next(state, spec, seen, question, chosen, now)
     records: list[Event] = [announced] if announced else []
-    records += loudly(state, len(state.requests) + 1, trouble)
+    records += loudly(state, state.last + 1, trouble)
     if not usable:
         return [*records, Ended(outcome="failed", reason=f"nothing can be launched: {why}")]
     if not affordable:
         return [*records, *_poor(state, spec, seen, usable)]
+    if not fitting or opening.again(state, now + open_s):
+        return [*records, *opening.waits(state, spec, now)]
     # A first spot machine that has ended early is replaced at once, as one that was taken.
     barren = state.barren - (state.over_cause == ENDED_EARLY)
     wait_s = max(_wait_s(barren), _wait_s(state.fruitless - _FREE))
@@ -66,18 +84,18 @@ def after(
         return records
     if chosen is None or chosen.way is None:
         return records
-    number = len(state.requests) + 1
+    if state.queued and chosen.way == state.queued.request.way:
+        return records
+    if state.queued and not state.queued.request.waits:
+        # Its job begins as soon as its machines are there: nothing may work beside it.
+        return [*records, LegOver(leg=state.queued.number, cause="moved", reason=choice.reason)]
     needed_s = (chosen.start_s + question.work / chosen.rate) / spec.speed
-    request = Request(
-        launch_id=f"{state.run_id}-{number}",
-        run_id=state.run_id,
-        leg=number,
-        way=chosen.way,
-        hard_stop_s=hard_stop_s(chosen.way, left, left_s, needed_s),
-        signed=seen.signs,
-    )
+    until_s = now + open_s if spec.schedule.windows else None
+    if until_s is not None:
+        left_s = int(min(open_s - DRAIN_S, open_s if left_s is None else left_s))
+    request = purchase(state, spec, seen, chosen.way, left, left_s, needed_s, until_s)
     reason = choice.reason
-    if number == 1 and chosen.way.words != spec.ways[0].words:
+    if request.leg == 1 and chosen.way.words != spec.ways[0].words:
         reason += f". {_other_than_planned(spec.ways[0], ways, usable, affordable)}"
     return [*records, LegRequested(request=request, reason=reason)]
 
@@ -124,9 +142,12 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
 
 
 def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[Way, ...], str]:
-    usable = tuple(way for way in ways if not _lasting(state, seen, way))
-    kinds = {refusal.kind for refusal in state.refusals.values() if refusal.kind in LASTING}
-    return usable, ", ".join(sorted(kinds))
+    waiting = state.queued.request.way if state.queued else None  # it is had, or will be
+    usable = tuple(way for way in ways if way == waiting or not _lasting(state, seen, way))
+    lasting = [refusal for refusal in state.refusals.values() if refusal.kind in LASTING]
+    kinds = ", ".join(sorted({refusal.kind for refusal in lasting}))
+    last = max(lasting, key=lambda refusal: refusal.at, default=None)
+    return usable, f"{kinds} ({last.reason})" if last and last.reason else kinds
 
 
 def _unused(state: RunState, seen: Seen) -> int:
@@ -161,7 +182,7 @@ def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
 def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> list[Event]:
     """Not enough for any purchase: for good, or only until it is sure what the last ones cost, or
     until its project has money again."""
-    least = min(reserve(way) for way in usable)
+    least = min(needed(state, way) for way in usable)
     sure = spent(state, seen, ended_only=True)
     if spec.budget is None or spec.budget - sure >= least:
         month = seen.month

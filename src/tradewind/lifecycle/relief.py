@@ -11,6 +11,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tradewind.lifecycle.fold import leg_over
+from tradewind.lifecycle.moving import saving
 from tradewind.lifecycle.next import after
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, RunState
@@ -37,7 +38,7 @@ def relief(
         return []
     way = leg.request.way
     # Until then it may still cost what its end, in money.exposed, does not count.
-    kept = way.nodes * bill(way.price, DRAIN_S, way.facts)
+    kept = way.nodes * bill(way.price, DRAIN_S, way.facts) + saving(state, way, DRAIN_S)
     records = after(_as_if_over(state, leg, seen), spec, seen, ways, now, policy, kept)
     if not records or not isinstance(records[-1], LegRequested):
         return []  # whatever else there is to say is said when the leg is over

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 
 from msgspec import Struct
 
-from tradewind.model.run import Heartbeat, Machine
+from tradewind.model.run import Heartbeat, Machine, Queued
 
 
 class Month(Struct, frozen=True, kw_only=True):
@@ -34,10 +35,16 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Newest heartbeats, and for how long each has not changed; read after the listing."""
     signs: bool = False
     """Whether machines that are bought now are to sign what they say."""
+    queued: dict[str, tuple[str, Queued]] = {}
+    """By launch id, what of this run waits in a queue, and at which provider."""
+    unqueued_s: Callable[[str], float] = lambda launch_id: 0.0
+    """For how long a launch has not been listed as queued, as often as we looked."""
     unclaimed_s: Callable[[str], float] = lambda machine_id: 0.0
-    """For how long a machine has been listed that no journal knows."""
+    """For how long a machine, or a launch in a queue, has been listed that no journal knows."""
     unlisted_s: Callable[[str], float] = lambda machine_id: 0.0
     """For how long a machine of the journal's has not been listed, as often as we looked."""
+    lent_s: Callable[[str], float] = lambda machine_id: inf
+    """How long ago we have lent a machine a pass to the store."""
     wrote: frozenset[int] = frozenset()
     """The commits that we made ourselves just now."""
     marked: bool = True

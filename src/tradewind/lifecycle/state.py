@@ -7,7 +7,7 @@ from copy import copy
 
 from msgspec import Struct
 
-from tradewind.model.run import Machine, Request, Spec
+from tradewind.model.run import Machine, Request, Spec, Way
 from tradewind.model.usage import Usage
 
 
@@ -27,6 +27,12 @@ class Leg(Struct, frozen=True):
     """Why it is to end, once it is."""
     began_at: float = 0.0
     """What was saved when it was asked for."""
+    starts_s: int | None = None
+    """While it waits in a queue: when it will likely have machines, by its provider's clock."""
+    waits_for: str = ""
+    """And why, as its provider tells; empty: it has not told yet."""
+    told_at: int = 0
+    """The commit that told so."""
 
     @property
     def number(self) -> int:
@@ -51,6 +57,8 @@ class Refusal(Struct, frozen=True):
     """Market, type of machine and place."""
     kind: str
     at: int
+    reason: str = ""
+    """As it was told."""
 
 
 class Sight(Struct, frozen=True, gc=False):
@@ -70,8 +78,12 @@ class RunState(Struct):
     leg: Leg | None = None
     relief: Leg | None = None
     """The next one, whose machines come up while `leg` is drained."""
+    queued: Leg | None = None
+    """One that waits in a queue, unpaid; or whose machines have just come while another works."""
     requests: dict[int, Request] = {}
     """By leg."""
+    last: int = 0
+    """The greatest number that a leg, or its turn, was given."""
     machines: dict[str, Rented] = {}
     used: dict[str, Usage] = {}
     """What machines have asked of the store, as far as it is recorded."""
@@ -88,6 +100,8 @@ class RunState(Struct):
     """The same by number, type and place of machines, wherever it was measured."""
     moved_cost: int = 0
     """Micro-dollars for bringing data and checkpoints to the legs that came up."""
+    reached: frozenset[str] = frozenset()
+    """Regions in which a leg has come up."""
     failures: int = 0
     """Of the job by itself, since it last got further."""
     barren: int = 0
@@ -130,6 +144,11 @@ class RunState(Struct):
         new.sights = self.sights.copy()
         return new
 
+    def ratio_of(self, way: Way) -> float:
+        """By what was measured there; else by what was measured last, wherever that was: an
+        estimate that is wrong on one machine is likely wrong on others."""
+        return self.ratios.get(way.kind, 1.0 if way.guessed else self.ratio)
+
     @property
     def claimed(self) -> tuple[str, ...]:
         """The machines that the present leg uses, and the next one's where there is one already."""
@@ -137,8 +156,8 @@ class RunState(Struct):
 
     @property
     def legs(self) -> tuple[Leg, ...]:
-        """What is under way: none, one, or one that is drained and the one that relieves it."""
-        return tuple(leg for leg in (self.leg, self.relief) if leg)
+        """What is under way: at most one works, one is to relieve it, and one waits in a queue."""
+        return tuple(leg for leg in (self.leg, self.relief, self.queued) if leg)
 
     @property
     def buys(self) -> bool:

@@ -11,7 +11,7 @@ RUN = {
     ("", "waiting"): "submitted: no machine is held, and the next purchase is chosen",
     ("", "closed"): "submitting it was cut off; too late now",
     ("waiting", "active"): "a purchase was recorded: there is a leg",
-    ("active", "waiting"): "the leg ended, and the work is not done: another will be chosen",
+    ("active", "waiting"): "the leg ended, or waits in a queue: another may be chosen",
     ("waiting", "ended"): "the outcome is known: nothing is bought any more",
     ("ended", "closed"): "every machine has ended and is accounted for",
     ("closed", "waiting"): "its user has resumed it",
@@ -20,11 +20,17 @@ RUN = {
 LEG = {
     ("", "requested"): "the purchase is recorded before it is made",
     ("requested", "booting"): "all its machines were found",
+    ("requested", "queued"): "its provider has taken it, and has no machines yet",
+    ("queued", "booting"): "all its machines were found",
+    ("queued", "over"): "it is no longer wanted, or its provider has dropped it",
     ("requested", "over"): "refused, or its outcome stayed unknown, or it is no longer wanted",
     ("booting", "running"): "every supervisor has reported",
     ("booting", "draining"): "it is no longer wanted, but its job may have begun",
     ("booting", "over"): "a machine never came up, or was interrupted before it did",
-    ("running", "draining"): "it is to save and to stop: notice, move, cancel, budget or deadline",
+    (
+        "running",
+        "draining",
+    ): "it is to save and to stop: notice, move, cancel, budget, deadline or window",
     ("running", "over"): "the job ended, or a machine was interrupted or lost",
     ("draining", "over"): "it has stopped, or did not in time",
 }

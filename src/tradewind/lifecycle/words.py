@@ -41,6 +41,8 @@ def _words(event: events.Event) -> str:
             return f"leg {event.leg} refused, {event.kind.replace('_', ' ')}: {event.reason}"
         case events.LaunchUnknown():
             return f"leg {event.leg}: unknown whether the launch succeeded: {event.reason}"
+        case events.LegQueued():
+            return f"leg {event.leg} waits in a queue: {event.reason}"
         case events.LegUp():
             return f"leg {event.leg} is up: {event.reason}"
         case events.LegDraining():

@@ -27,9 +27,12 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discount:
-    """A negotiated or committed price. Exactly one of `off` (0.12 for 12 %) and `price` is set.
+    """A negotiated or committed price. Exactly one of `off` (0.12 for 12 %), `price` and
+    `sustained` is set.
 
-    With market `reserved` it is a commitment for `term`, taken off the on-demand price."""
+    With market `reserved` it is a commitment for `term`, taken off the on-demand price. `sustained`
+    is a provider's own discount by the time that machines are up in a month (catalog/sustained.py):
+    the price of an hour stays as it is."""
 
     scope: Scope
     market: Market
@@ -38,6 +41,11 @@ class Discount:
     price: Micros | None
     until: date | None
     why: str
+    sustained: bool = False
+
+    def lasts(self, day: date) -> bool:
+        """Whether it is given on that day, the last included."""
+        return self.until is None or self.until >= day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,10 +25,31 @@ class Terminate(Struct, frozen=True):
     reason: str
 
 
+class Withdraw(Struct, frozen=True):
+    """Purchases that wait in a queue, and that no live leg claims."""
+
+    provider: str
+    launch_ids: tuple[str, ...]
+    reason: str
+
+
+class Lend(Struct, frozen=True):
+    """Another pass to the store for a machine whose own ends, or for those that a launch in a queue
+    will have. It is never recorded: a journal has no secrets."""
+
+    machine_id: str
+    """Empty: there are no machines yet."""
+    launch_id: str
+    rank: int | None
+    """None: what they begin with, whichever they are."""
+    for_s: int
+    reason: str
+
+
 class Forget(Struct, frozen=True):
     """Nothing is left to do for this run: it is no longer looked at."""
 
     reason: str
 
 
-Action = Record | Launch | Terminate | Forget
+Action = Record | Launch | Terminate | Withdraw | Lend | Forget

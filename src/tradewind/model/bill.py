@@ -19,10 +19,15 @@ def bill(price_hour: int, seconds: int, facts: Facts) -> int:
 
 def charged(way: Way, machine: Machine, seconds: int) -> int:
     """Micro-dollars for a machine that was bought so, and was up for so long: at the prices that
-    its provider tells, each for as long as it held, and its disk and its address."""
-    beside = way.disk_price + way.address_price
+    its provider tells, each for as long as it held, and its disk and its address. Each is rounded
+    up by itself, as each is a line of its own in its provider's bill."""
+    disk = bill(way.disk_price, seconds, way.facts)
+    if machine.off_s is not None:
+        seconds = min(max(machine.off_s - machine.launched_s, 0), seconds)
+    beside = disk + bill(way.address_price, seconds, way.facts)
     if not machine.prices:
-        return bill(way.price - beside, seconds, way.facts) + _beside(way, seconds)
+        bare = way.price - way.disk_price - way.address_price
+        return bill(bare, seconds, way.facts) + beside
     begin, end = machine.launched_s, machine.launched_s + paid_s(seconds, way.facts)
     starts = [begin, *(max(at_s, begin) for at_s, _ in machine.prices[1:]), end]
     total = sum(
@@ -31,12 +36,7 @@ def charged(way: Way, machine: Machine, seconds: int) -> int:
             machine.prices, starts[:-1], starts[1:], strict=True
         )
     )
-    return -(-total // 3600) + _beside(way, seconds)
-
-
-def _beside(way: Way, seconds: int) -> int:
-    """Each rounded up by itself, as each is a line of its own in its provider's bill."""
-    return sum(bill(price, seconds, way.facts) for price in (way.disk_price, way.address_price))
+    return -(-total // 3600) + beside
 
 
 THRESHOLDS = (50, 80, 100)

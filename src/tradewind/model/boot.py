@@ -22,8 +22,15 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The commit that recorded the purchase: orders come after it."""
     relieves: int = 0
     """The leg that must be over before the job begins; 0: none."""
+    waits: bool = False
+    """The job begins only when the journal has found all machines of the leg: another leg may be at
+    work until then, and what it saves comes before what this one does."""
+    variables: dict[str, str] = {}
+    """Of its job's environment: what the machine has learned of itself, and its job needs."""
     host: str = "127.0.0.1"
     """By what name the other machines of the leg reach this one."""
+    public: str = ""
+    """Its address in the world, where it has one, and has learned it."""
     notice: str = ""
     """Where the provider tells that it will take the machine: a file for local ones, else the name
     of the provider whose metadata service is to be asked."""
@@ -38,6 +45,9 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of the job that may run here; empty: whatever its journal says."""
     kit: str = ""
     """A path or URL of the kit of wheels."""
+    pass_file: str = ""
+    """Where its pass to the store lies, readable by its user alone; "": it is somebody to the store
+    without one."""
     up_since_s: float | None = None
     """When the machine came up, by its own monotonic clock: 0 where that begins with the machine,
     as on a virtual one. None, as in a container: when the supervisor was started first."""

@@ -17,5 +17,6 @@ FIRST_LOG = 1 * MIB
 PIECE = 1 * MIB  # of logs and metrics: a longer one is never written
 CHECKPOINT = 64 * MIB  # a manifest: a line for each file of each rank
 OUTPUTS = 16 * MIB  # a list: a line for each of at most ten thousand files
+PASS = 64 * KIB  # what a machine is lent: a token of a few kilobytes at most
 RECORD = 1 * MIB  # small documents: who is at work, how a run is interrupted, what was chosen
 BUNDLE = 256 * MIB  # 100 MB of files at most, and an archive's headers

@@ -62,6 +62,16 @@ class LaunchUnknown(_Event, frozen=True, kw_only=True, tag="launch_unknown"):
     reason: str
 
 
+class LegQueued(_Event, frozen=True, kw_only=True, tag="leg_queued"):
+    """The provider has taken the purchase and has no machines for it yet. Again when it says
+    another time."""
+
+    leg: int
+    reason: str
+    starts_s: int | None = None
+    """When it will likely have some, by the provider's clock."""
+
+
 class LegUp(_Event, frozen=True, kw_only=True, tag="leg_up"):
     """Every machine's supervisor has reported."""
 
@@ -144,7 +154,7 @@ class Warned(_Event, frozen=True, kw_only=True, tag="warned"):
     """Something that its user should know, said once for each level."""
 
     about: str
-    """budget, month (of the project's), waiting, idle, stalled, policy"""
+    """budget, month (of the project's), waiting, idle, stalled, policy, pass (to the store)"""
     level: int
     reason: str
 
@@ -176,14 +186,14 @@ class Resumed(_Event, frozen=True, kw_only=True, tag="resumed"):
 
 
 Event = (
-    Submitted | Abandoned | LegRequested | MachinesFound | LaunchRefused | LaunchUnknown | LegUp
-    | Progress | LegDraining | LegOver | MachineEnded | MachineBack | MachineUsed | Stored
+    Submitted | Abandoned | LegRequested | MachinesFound | LaunchRefused | LaunchUnknown | LegQueued
+    | LegUp | Progress | LegDraining | LegOver | MachineEnded | MachineBack | MachineUsed | Stored
     | Forecast | Warned | CancelAsked | Ended | Closed | Resumed
 )  # fmt: skip
 
 
-FORMAT = 1
-"""Of commits. A reader stops at a newer one."""
+FORMAT = 2
+"""Of commits. A reader stops at a newer one, and reads all older ones."""
 
 
 class Commit(Struct, frozen=True, forbid_unknown_fields=True, gc=False):

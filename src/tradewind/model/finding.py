@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -19,3 +20,21 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Why it matters; empty where all is well."""
     todo: str = ""
     measured: dict[str, Any] = {}
+
+
+class About:
+    """Makes findings about one thing."""
+
+    def __init__(self, about: str) -> None:
+        self._about = about
+
+    def __call__(
+        self,
+        level: str,
+        what: str,
+        why: str = "",
+        todo: str = "",
+        measured: Mapping[str, Any] | None = None,
+    ) -> Finding:
+        told = dict(measured or {})
+        return Finding(about=self._about, level=level, what=what, why=why, todo=todo, measured=told)

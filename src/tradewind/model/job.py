@@ -37,6 +37,8 @@ class Job:
     """Of `env`, `command` and `setup`, what looks like a secret and is none."""
     outputs: tuple[str, ...] | None = None
     """Files that the job writes into its folder and that are brought into the run's store."""
+    image: str | None = None
+    """The container image that it runs in, where machines are containers."""
     include: tuple[str, ...] | None = None
     """Files of its folder that are sent though an ignore file names them (model/globs.py)."""
 
@@ -50,6 +52,7 @@ class Job:
         if values.get("command") is None and "command" not in wrong:
             yield Fault("command", "it is missing: what is to be run?", "command: python train.py")
         yield from checks.text(values, "command", "setup", most=100_000)
+        yield from _image(values)
         yield from checks.whole(values, "setup_s", field="setup_time")
         yield from checks.whole(values, "max_duration_s", field="max_duration")
         yield from checks.whole(values, "idle_s", field="idle")
@@ -72,6 +75,26 @@ class Job:
             except InvalidValue as error:
                 yield Fault("secrets", f"{name}: {error.message}", error.hint or "")
         yield from _exposed(values)
+
+
+def _image(values: Mapping[str, Any]) -> Iterator[Fault]:
+    image = values.get("image")
+    if image is not None and not (isinstance(image, str) and is_image(image)):
+        wrong = f"{checks.shown(image)} is not the name of a container image"
+        yield Fault("image", wrong, "registry.example.com/team/image:tag")
+
+
+def is_image(text: str) -> bool:
+    """A reference as registries take it: [host[:port]/]path[:tag][@digest]."""
+    return len(text) <= 512 and _IMAGE.fullmatch(text) is not None
+
+
+_PART = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
+_IMAGE = re.compile(
+    rf"(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{{1,5}})?/)?{_PART}(?:/{_PART})*"
+    r"(?::\w[\w.-]{0,127})?(?:@sha256:[0-9a-f]{64})?",
+    re.ASCII,
+)
 
 
 def _patterns(values: Mapping[str, Any], name: str) -> Iterator[Fault]:

@@ -49,6 +49,9 @@ class Limits:
     """How likely machines are to be had, instead of what we believe: `90%` of all, `aws=90%`,
     `aws/us-east-1=50%` or `p5.48xlarge=50%` of some; the last that fits counts."""
 
+    carbon: str | None = None
+    """`50kg`: no plan that emits more CO2e. `$100/t`: what a tonne costs, when plans are ranked."""
+
     def __post_init__(self) -> None:
         checks.raise_any("limits", self.faults(checks.fields_of(self)))
 
@@ -57,6 +60,16 @@ class Limits:
         if self.within_s is not None:
             return now + timedelta(seconds=self.within_s)
         return self.deadline
+
+    @property
+    def carbon_kg(self) -> float | None:
+        """The most that may be emitted."""
+        return _carbon(self.carbon)[0] if self.carbon else None
+
+    @property
+    def carbon_micros_kg(self) -> float:
+        """What a kilogram costs in the ranking."""
+        return _carbon(self.carbon)[1] if self.carbon else 0.0
 
     def allows(self, provider: str, region: str) -> bool:
         if self.exclude and (
@@ -123,6 +136,12 @@ class Limits:
                     f"{text!r} is no share above 0 % and up to 100 %",
                     "90%, or aws=90%, or p5.48xlarge=50%",
                 )
+        carbon = values.get("carbon")
+        if carbon is not None and not (isinstance(carbon, str) and any(_carbon(carbon))):
+            yield Fault(
+                "carbon", f"{checks.shown(carbon)} is neither a mass nor a price of CO2e",
+                "50kg, 2t, or $100/t",
+            )  # fmt: skip
         providers, exclude = values.get("providers"), values.get("exclude")
         if providers and exclude and all(_fits(name, exclude) for name in providers):
             yield Fault("exclude", "every provider that is allowed is excluded too")
@@ -148,3 +167,16 @@ def _assumption(text: str) -> tuple[str, float]:
 def _in_place(provider: str, region: str, patterns: Collection[str]) -> bool:
     """Some regions have slashes of their own (`France/FR/EU`), so both spellings are tried."""
     return _fits(region, patterns) or _fits(f"{provider}/{region}", patterns)
+
+
+def _carbon(text: str) -> tuple[float | None, float]:
+    """The most kilograms, or micro-dollars a kilogram; neither where it is none of both."""
+    plain = text.strip().replace(" ", "").replace(",", "").lower()
+    mass = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(g|kg|t)", plain)
+    price = re.fullmatch(r"\$([0-9]+(?:\.[0-9]+)?)/(kg|t)", plain)
+    scale = {"g": 0.001, "kg": 1.0, "t": 1000.0}
+    if mass and float(mass[1]) > 0:
+        return float(mass[1]) * scale[mass[2]], 0.0
+    if price and float(price[1]) > 0:
+        return None, 1e6 * float(price[1]) / scale[price[2]]
+    return None, 0.0

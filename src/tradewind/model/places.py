@@ -15,6 +15,15 @@ runs/<run-id>/metrics/<leg>/<rank>/<offset>.log  what it has measured, in the sa
 runs/<run-id>/outputs/lists/<rank>/<leg>.json    which output files of its job a machine has brought
 runs/<run-id>/outputs/files/<rank>/<name>        one of them, written once
 runs/<run-id>/rehearsal.json                     how machines of a local run are interrupted
+live/@<service-id>                               there while the service is looked at
+services/<service-id>/journal/<20 digits>.json   commits of a service; its replicas are runs
+services/<service-id>/job/bundle.tar.gz          the folder of its engine
+runs/@<service-id>/job/bundle.tar.gz             the same of one on rented machines
+services/<service-id>/load/<hour>.json           what its front saw, by periods of ten seconds
+runs/<run-id>/front/order.json                   what a rented front is told to do
+read/<run-id>                                    written by whoever fetches what the run has left
+passes/<run-id>/<launch>/first                   what machines without an identity begin with
+passes/<run-id>/<launch>/<rank>                  what such a machine is lent after that
 kits/<sha256>/kit.tar                            wheels for machines that have only Python
 """
 
@@ -24,6 +33,13 @@ import re
 
 LIVE = "live/"
 RUNS = "runs/"
+SERVICES = "services/"
+_SERVICE = "@"
+"""No run's id begins so: whoever knows of runs only passes it over."""
+WRITTEN_BY_MACHINES = ("machines", "logs", "metrics", "legs", "checkpoints", "shards", "outputs")
+"""Folders of a run."""
+DELETED_BY_MACHINES = ("checkpoints", "shards", "outputs")
+"""Pruning: all that a training removes, and outputs that its job has replaced."""
 _RUN_ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,198}[A-Za-z0-9])?")
 
 
@@ -45,6 +61,51 @@ def marked(key: str) -> tuple[str, int]:
     return name, int(life) if life.isdecimal() else 1
 
 
+def live_service(service_id: str) -> str:
+    return f"{LIVE}{_SERVICE}{service_id}"
+
+
+def marked_service(key: str) -> str | None:
+    """Whose mark it is, where it is a service's."""
+    name = key.removeprefix(LIVE)
+    found = name.removeprefix(_SERVICE)
+    return found if found != name and is_run_id(found) else None
+
+
+def read(run_id: str) -> str:
+    """Not below `runs/`: a mark of its readers', which is nothing of the run's own."""
+    return f"read/{run_id}"
+
+
+def swept(run_id: str) -> str:
+    """A mark that what the run could go on from has been removed."""
+    return f"swept/{run_id}"
+
+
+def service_bundle(service_id: str) -> str:
+    return f"services/{service_id}/job/bundle.tar.gz"
+
+
+def rented_bundle(service_id: str) -> str:
+    """Of a service on rented machines, which may read below `runs/` and nowhere else. The folder is
+    no run's, and nobody takes it for one that was never submitted."""
+    return f"{RUNS}{_SERVICE}{service_id}/job/bundle.tar.gz"
+
+
+def is_of_service(folder: str) -> bool:
+    """Among the runs."""
+    return folder.startswith(_SERVICE) and is_run_id(folder.removeprefix(_SERVICE))
+
+
+def loads(service_id: str) -> str:
+    return f"services/{service_id}/load/"
+
+
+def load(service_id: str, hour: int) -> str:
+    """`hour`: since 1970."""
+    return f"{loads(service_id)}{hour:012d}.json"
+
+
 def run(run_id: str) -> str:
     return f"runs/{run_id}/"
 
@@ -55,6 +116,11 @@ def bundle(run_id: str) -> str:
 
 def heartbeat(run_id: str, machine_id: str) -> str:
     return f"runs/{run_id}/machines/{machine_id}/heartbeat.json"
+
+
+def front_order(run_id: str) -> str:
+    """Machines read it, and cannot write there."""
+    return f"runs/{run_id}/front/order.json"
 
 
 def resume(run_id: str, leg: int) -> str:
@@ -122,12 +188,30 @@ def output_lists(run_id: str) -> str:
     return f"runs/{run_id}/outputs/lists/"
 
 
+def batch(run_id: str) -> str:
+    """The folder of a batch's outputs (`tradewind.batch`)."""
+    return f"runs/{run_id}/batch/"
+
+
 def output_files(run_id: str, rank: int) -> str:
     return f"runs/{run_id}/outputs/files/{rank:04d}/"
 
 
 def rehearsal(run_id: str) -> str:
     return f"runs/{run_id}/rehearsal.json"
+
+
+def passes(run_id: str) -> str:
+    """Not below `runs/`, which machines of other runs may read."""
+    return f"passes/{run_id}/"
+
+
+def first_pass(run_id: str, launch_id: str) -> str:
+    return f"{passes(run_id)}{launch_id}/first"
+
+
+def a_pass(run_id: str, launch_id: str, rank: int) -> str:
+    return f"{passes(run_id)}{launch_id}/{rank:06d}"
 
 
 def _pieces(what: str, run_id: str, leg: int | None, rank: int | None) -> str:

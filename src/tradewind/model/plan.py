@@ -80,6 +80,19 @@ class Plan:
     """`1y` or `3y` where the price asks for a new commitment."""
     spot_by: str = ""
     """Where what is expected of spot comes from."""
+    bring: int = 0
+    """For carrying the checkpoint there, with each start after the first."""
+    bring_once: int = 0
+    """For carrying the data there."""
+    save: int = 0
+    """An hour, for carrying checkpoints back."""
+    energy_kwh: float = 0.0
+    co2_kg: float = 0.0
+    """CO2e of that energy on the grid of the place."""
+    co2_kg_low: float = 0.0
+    co2_kg_high: float = 0.0
+    grid: str = ""
+    """Whose intensity that is, and what is doubtful about it."""
 
     @property
     def accelerators(self) -> int:

@@ -22,10 +22,14 @@ CATEGORIES = {
     "requests_read": ("USD/million", "requests that read"),
     "block_storage": ("USD/GB-month", "a machine's disk"),
     "public_address": ("USD/hour", "a machine's public address"),
+    "control_plane": ("USD/hour", "a managed Kubernetes cluster, without its nodes"),
     "egress_inter_region": ("USD/GB", "traffic to another region"),
     "egress_internet": ("USD/GB", "traffic out of the cloud"),
+    "queued_share": ("ratio", "a machine that is waited for, of its on-demand price"),
 }
 """By name, the unit of its prices, and what is charged for."""
+BY_ITEM = ("queued_share", "block_storage")
+"""Of these, rows differ by `item`: an instance type or a glob of some, or a kind of disk."""
 ANY = "*"
 Place = tuple[str, str]
 """Provider and region."""
@@ -56,16 +60,25 @@ class RateCard:
             self._of.setdefault((rate.provider, rate.category), []).append(rate)
             self._named.setdefault((rate.provider, rate.category, rate.region), rate)
 
-    def find(self, category: str, provider: str, region: str, to: str = "") -> Found:
-        """`to`: the region that traffic goes to."""
-        for place in (f"{region}/{to}", region):
-            if (named := self._named.get((provider, category, place))) is not None:
-                return Found(named)
+    def find(
+        self, category: str, provider: str, region: str, to: str = "", item: str = ""
+    ) -> Found:
+        """`to`: the region that traffic goes to. `item`: of this kind, where the provider has
+        several; else the first that the card has."""
         own = self._of.get((provider, category), [])
+        if item:
+            own = [rate for rate in own if rate.item == item]
+            for rate in own:
+                if rate.region == region:
+                    return Found(rate, _derived(rate, f"{CATEGORIES[category][1]} ({item})"))
+        else:
+            for place in (f"{region}/{to}", region):
+                if (named := self._named.get((provider, category, place))) is not None:
+                    return Found(named)
         for rate in own:
             if _fits(rate.region, region, to):
                 return Found(rate)
-        what = CATEGORIES[category][1]
+        what = CATEGORIES[category][1] + (f" ({item})" if item else "")
         if own:
             dearest = max(own, key=lambda rate: rate.value or 0)
             return Found(
@@ -83,6 +96,14 @@ class RateCard:
             hint=f"tradewind catalog rates --category {category} lists what is known",
         )
 
+    def queued_share(self, provider: str, region: str, instance_type: str) -> float | None:
+        """Of its on-demand price, what such a machine costs whoever waits for it; None: it cannot
+        be waited for, as far as is known."""
+        for rate in self._of.get((provider, "queued_share"), []):
+            if fnmatchcase(instance_type, rate.item) and _fits(rate.region, region, ""):
+                return rate.value
+        return None
+
     def traffic(self, start: Place, end: Place) -> Found | None:
         """For a gigabyte from one (provider, region) to another; None: within one it is free. A
         provider that has no price between its regions charges as for the internet."""
@@ -91,6 +112,16 @@ class RateCard:
         if start[0] == end[0] and (start[0], "egress_inter_region") in self._of:
             return self.find("egress_inter_region", *start, end[1])
         return self.find("egress_internet", *start)
+
+
+def _derived(rate: Rate, what: str) -> str:
+    """Of a kind of its own that nobody has read the price of in that region."""
+    if rate.evidence != "derived":
+        return ""
+    return (
+        f"the price of {what} at {rate.provider} in {rate.region} is derived, and was not read"
+        f" there: {price(rate)} of {rate.as_of}, {rate.note or rate.source}"
+    )
 
 
 def price(rate: Rate) -> str:

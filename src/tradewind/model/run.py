@@ -13,10 +13,20 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from tradewind.base.errors import InvalidValue
+from tradewind.model.circle import Circle
 from tradewind.model.figures import Figures
 from tradewind.model.plausible import Amount, Code, Count, Label, Rate, Words
 from tradewind.model.sensitive import redacted
+from tradewind.model.serving import Serving
+from tradewind.model.sustained import Steps
 from tradewind.model.usage import Rates, Usage
+from tradewind.model.windows import Schedule
+
+LABELS = ("tags", "names")
+ENDS = ("itself", "limit", "key", "never")
+JOB, TAKEN = "job", "taken"
+"""Whom a machine's end is owed to, where its provider tells: the job that ran there, or whoever
+took the machine away. Else it is not known."""
 
 
 class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -37,10 +47,36 @@ class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A launch repeated with the same id buys nothing again."""
     listing_lag_s: int = 120
     """What was launched is listed after this long at the latest."""
+    labels: str = "tags"
+    """What run, leg and rank of a machine are read from again: `tags`, or `names` where it has no
+    tags. A cloud with neither is not rented from: a machine that was lost sight of would be paid
+    for ever."""
+    gang: bool = True
+    """It sells all machines of a request or none; else they are bought one by one, and given back
+    when one of them cannot be had."""
+    queues: bool = False
+    """A launch may wait for hours before it has machines; until then nothing is paid, and it is
+    listed and can be withdrawn."""
+    ends: str = "itself"
+    """What ends a machine's bill when no controller looks: `itself`, by shutting down; `limit`, a
+    timer of the provider's; `key`, the machine's own call, with a key for nothing else; `never`."""
 
     def __post_init__(self) -> None:
         if self.billing_step_s < 1:
             raise InvalidValue(f"a billing step of {self.billing_step_s} s is none")
+        if self.labels not in LABELS:
+            raise InvalidValue(f"machines are found again by {self.labels!r}, not one of {LABELS}")
+        if self.ends not in ENDS:
+            raise InvalidValue(f"a bill ends by {self.ends!r}, not one of {ENDS}")
+
+    @property
+    def safety(self) -> str:
+        """What keeps a launch whose answer was lost from being made twice: `token`, the provider's
+        own; `name`, a machine's name that it gives to one machine only; else `recorder`, only who
+        recorded the purchase makes it, and once."""
+        if not self.tokens:
+            return "recorder"
+        return "token" if self.labels == "tags" else "name"
 
 
 class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -52,20 +88,40 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     instance_type: str
     market: str
     nodes: int
+    """Machines: ranks of a leg."""
     price: int
     """Micro-dollars an hour for one machine, its disk and its address among them."""
     rate: float
     """Units of work a second, all machines together, as estimated."""
     start_s: float
     """From the launch to the first new step: boot, setup, fetching data and checkpoint to there."""
+    guessed: bool = False
+    """Its rate is no estimate: what is measured there says nothing of other machines."""
     start_cost: int = 0
-    """Micro-dollars for moving data and checkpoint there."""
+    """Micro-dollars for moving data and checkpoint there, booked when a leg has come up: where
+    nobody measures what is moved."""
+    bring: int = 0
+    """Micro-dollars that each leg will likely pay for reading its checkpoint out of the store. As
+    all that is measured, it is booked by the bytes and not by this: it is for choosing, for the
+    reserve and for the hard stop."""
+    bring_once: int = 0
+    """The same for the job's data, which the first leg in a place reads."""
+    save: int = 0
+    """Micro-dollars an hour that a leg will likely pay for what it writes into the store."""
+    pass_s: int = 0
+    """Its machines are nobody to the store: for so long one of the passes lasts that they are lent.
+    0: they have an identity of their own."""
     disk_gb: int = 0
     """What the job needs of each machine's disk, where that is bought with the machine."""
     disk_price: int = 0
     """Of the price, what is for the disk."""
     address_price: int = 0
     """Of the price, what is for an address of the machine's own in the world."""
+    sustained: Steps = ()
+    """Of the bare machine: what is paid the longer such machines are up in a month (sustained.py).
+    `price` is what an hour costs at first, by which it is chosen; the ledger has the discount."""
+    workers: int = 1
+    """So many machines are one of the type: a slice of accelerators is sold with all its hosts."""
     rates: Rates | None = None
     """What the store costs a machine there; None where nobody charges for it, or not by that."""
     facts: Facts = Facts()
@@ -75,7 +131,7 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         # Whoever divides by these has no better moment to complain: it would stop all runs.
         if not self.rate > 0:
             raise InvalidValue(f"{self.words} does {self.rate} units of work a second")
-        if self.nodes < 1:
+        if self.nodes < 1 or self.workers < 1:
             raise InvalidValue(f"{self.nodes} machines cannot do any work")
 
     @property
@@ -94,8 +150,13 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def words(self) -> str:
-        many = f"{self.nodes} × " if self.nodes > 1 else ""
+        many = f"{self.units} × " if self.units > 1 else ""
         return f"{many}{self.instance_type} {self.market.replace('_', '-')} in {self.place}"
+
+    @property
+    def units(self) -> int:
+        """How many of the type are bought."""
+        return max(self.nodes // self.workers, 1)
 
     @property
     def price_all(self) -> int:
@@ -136,10 +197,16 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     worth while; None: every `checkpoint_every_s`."""
     data: str = ""
     """Where what the job reads lies; checkpoints are in the run's own folder of the store."""
+    data_bytes: int = 0
+    """How much that is, where it was told."""
     job: dict[str, Any] = {}
     project: str = ""
     user: str = ""
     tags: dict[str, str] = {}
+    schedule: Schedule = Schedule()
+    """When its machines may be up."""
+    amounts: dict[str, float] = {}
+    """What all of `work` comes to, where it was told: tokens, samples, epochs."""
     predicted_cost: int | None = None
     """Micro-dollars for everything, as the plan had it; None where there was no plan."""
     predicted_hours: float | None = None
@@ -148,6 +215,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """In a rehearsal, so many seconds of its world go by in one of ours. Prices are for an hour of
     ours, so that they are paid as in its world; policies, whose beliefs are of hours, are asked in
     its time."""
+    circle: Circle | None = None
+    """Of machines that others reach; None: nobody reaches them but those of their own leg."""
 
     @property
     def shown_command(self) -> str:
@@ -174,8 +243,18 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     relieves: int = 0
     """The leg that saves and stops while these machines come up: not before it is over does their
     job begin. 0: there is none."""
+    beside: int = 0
+    """The leg that waits in a queue meanwhile, and takes over when its machines are there. 0: there
+    is none."""
+    waits: bool = False
+    """Its machines may have to queue for long, and others may work meanwhile: their job begins when
+    the journal has them all, and not before."""
+    until_s: float | None = None
+    """When the window closes in which it was asked for, by the world's clock since 1970: whoever
+    looks ends it then, and not because its own clock has another window. None: there is none."""
     signed: bool = False
     """Its machines sign what they say (tradewind/base/signing.py), and nothing else is believed."""
+    circle: Circle | None = None
 
 
 class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -190,9 +269,31 @@ class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When billing began."""
     ended_s: int | None = None
     """When billing ended; None while it goes on."""
+    off_s: int | None = None
+    """Since when nothing of it was paid but its disk, which was there until it ended: it had shut
+    down, and was not removed yet. None: all of it was paid to its end."""
     prices: tuple[tuple[int, int], ...] = ()
     """What it cost, where its provider tells: from when on, how many micro-dollars an hour. Empty:
     what it was bought at."""
+    ended_by: str = ""
+    """`JOB` or `TAKEN`; empty: its provider does not tell."""
+    ended_why: str = ""
+    """Of one that has ended: why, in its provider's words."""
+
+
+class Queued(Struct, frozen=True, kw_only=True):
+    """A purchase that a scheduler has taken: it has no machine yet, and nothing is paid for it."""
+
+    launch_id: str
+    run_id: str
+    leg: int
+    reason: str = ""
+    """Why it waits, in the provider's own words."""
+    starts_s: int | None = None
+    """When it will likely begin, by the provider's clock; None: it does not say."""
+    refused: str = ""
+    """It will never begin, `reason` says why: a refusal of this kind that came late. Empty: it
+    may."""
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -201,6 +302,7 @@ class Listing(Struct, frozen=True, kw_only=True):
     at_s: int
     """The provider's clock."""
     machines: tuple[Machine, ...]
+    queued: tuple[Queued, ...] = ()
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -236,5 +338,9 @@ class Heartbeat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For how long it has made none, and no use of its machine either."""
     figures: tuple[Figures, ...] = ()
     """What the job's processes on this machine measure of themselves."""
+    pass_left_s: Amount | None = None
+    """For how long its pass to the store still lasts; None: it needs none."""
     usage: Usage | None = None
     """What the machine has asked of the store since it came up, this report among it."""
+    serving: Serving | None = None
+    """Where its job is the engine of a service's replica."""

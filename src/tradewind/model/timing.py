@@ -24,5 +24,8 @@ UNATTENDED_S = 900
 only a controller can end it."""
 SHUTDOWN_S = 60
 """From a machine's decision to shut itself down until it is off."""
+PASS_ENDS_S = DRAIN_S + FENCE_S + 60
+"""With less than this left of its pass to the store a machine saves and stops: it must be able to
+write until the end, and to say so."""
 
 assert LOST_S * 0.9 > FENCE_S * 1.1 + BEAT_S

@@ -87,6 +87,15 @@ class Train:
         return self.total_samples * self.sequence if self.sequence else None
 
     @property
+    def amounts(self) -> dict[str, float]:
+        """All of the training in each unit that it can be told in."""
+        tokens = self.total_tokens
+        found = {"samples": float(self.total_samples)}
+        if tokens is not None:
+            found = {"tokens": float(tokens)}  # there a sample is a sequence: no unit of anybody's
+        return found if self.epochs is None else found | {"epochs": self.epochs}
+
+    @property
     def total_steps(self) -> int:
         return ceil(self.total_samples / self.sequences_per_step)
 

@@ -6,8 +6,10 @@
         limits=Limits(within_s=48 * 3600, budget=Micros(2000 * 10**6)),
     )
 
-A workload is either training (`Train`: a model and how much of it) or work known by measurement
-(`Measured`: so long on such accelerators). A value that cannot be meant is refused when it is made,
+A workload is training (`Train`: a model and how much of it), work known by measurement (`Measured`:
+so long on such accelerators), or a model to be served (`Serve`: traffic and targets).
+
+A value that cannot be meant is refused when it is made,
 with an InvalidValue that names every wrong field; the same `faults` serve the reader of files.
 """
 
@@ -22,7 +24,9 @@ from tradewind.model import checks
 from tradewind.model.checks import Fault
 from tradewind.model.job import Job
 from tradewind.model.limits import Limits
+from tradewind.model.serve import Serve
 from tradewind.model.train import Train
+from tradewind.model.upkept import Upkept
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 """Also a label at every cloud, so no capitals and no blanks."""
@@ -130,15 +134,17 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Exactly one of `train` and `work` is set."""
+    """Exactly one of `train`, `work` and `serve` is set."""
 
     name: str = "workload"
     train: Train | None = None
     work: Measured | None = None
+    serve: Serve | None = None
     data: Data | None = None
     checkpoint: Checkpoint = Checkpoint()
     limits: Limits = field(default_factory=Limits)
     run: Job | None = None
+    service: Upkept | None = None
 
     def __post_init__(self) -> None:
         checks.raise_any("workload", self.faults(checks.fields_of(self)))
@@ -170,10 +176,16 @@ class Workload:
                 f"{checks.shown(name)} is no name for every cloud",
                 "at most 63 of a-z 0-9 . _ -, a letter or digit at both ends",
             )
-        if {"train", "work"} <= seen:
-            yield Fault("work", "there is train too; a workload is one of them")
-        elif not {"train", "work"} & seen:
-            yield Fault("train", "train (or work, if it was measured) is missing: what is to do?")
+        asked = [name for name in ("train", "work", "serve") if name in seen]
+        if len(asked) > 1:
+            yield Fault(asked[1], f"there is {asked[0]} too; a workload is one of them")
+        elif not asked:
+            yield Fault(
+                "train",
+                "train (or work, if it was measured) is missing, or serve: what is to do?",
+            )
+        if "service" in seen and asked and "serve" not in seen:
+            yield Fault("service", "nothing is served: there is no section serve")
         for name, kind in _PARTS.items():
             part = values.get(name)
             if part is not None and not isinstance(part, kind):
@@ -181,6 +193,6 @@ class Workload:
 
 
 _PARTS: dict[str, type] = {
-    "train": Train, "work": Measured, "data": Data, "checkpoint": Checkpoint, "limits": Limits,
-    "run": Job,
+    "train": Train, "work": Measured, "serve": Serve, "data": Data, "checkpoint": Checkpoint,
+    "limits": Limits, "run": Job, "service": Upkept,
 }  # fmt: skip

@@ -24,10 +24,11 @@ class Kept:
 
     deadline: Flags
     budget: Flags
+    carbon: Flags
 
     @property
     def all(self) -> Flags:
-        return self.deadline & self.budget
+        return self.deadline & self.budget & self.carbon
 
 
 def kept(found: Candidates, limits: Limits, deadline_h: float) -> Kept:
@@ -39,7 +40,10 @@ def kept(found: Candidates, limits: Limits, deadline_h: float) -> Kept:
     affordable = np.full(len(found), True)
     if limits.budget is not None:
         affordable = found.cost <= limits.budget
-    return Kept(in_time, affordable)
+    clean = np.full(len(found), True)
+    if limits.carbon_kg is not None:
+        clean = found.co2_kg <= limits.carbon_kg
+    return Kept(in_time, affordable, clean)
 
 
 def ranked(found: Candidates, right: Flags) -> Numbers:
@@ -65,11 +69,13 @@ def of_other_kinds(found: Candidates, goods: Goods, order: Numbers, most: int) -
     return chosen
 
 
-def front(found: Candidates) -> list[int]:
-    """Those that nothing else beats in both time and money, the fastest first."""
+def front(found: Candidates, clean: Flags) -> list[int]:
+    """Of those that are clean enough, all that nothing else beats in both time and money, the
+    fastest first."""
     import numpy as np
 
     order = np.lexsort((found.cost, found.hours))
+    order = order[clean[order]]
     cost = found.cost[order]
     best_before = np.minimum.accumulate(np.concatenate([[np.inf], cost[:-1]]))
     chosen: list[int] = order[cost < best_before].tolist()

@@ -26,8 +26,10 @@ from tradewind.model import (
     Workload,
     shape,
 )
+from tradewind.model.lengths import Lengths
 from tradewind.model.plan import Loser, Plan, Plans
-from tradewind.model.sensitive import redacted_job
+from tradewind.model.sensitive import HIDDEN, redacted_job
+from tradewind.model.serve import Serve
 from tradewind.model.shape import Shape, Work
 from tradewind.planning.words import old_prices
 
@@ -43,6 +45,9 @@ _MONEY = {
     "cost_high": "cost_usd_high",
     "costs": "costs_usd",
     "price_hour": "price_usd_per_hour",
+    "bring": "bring_usd",
+    "bring_once": "bring_once_usd",
+    "save": "save_usd_per_hour",
 }
 
 
@@ -166,6 +171,8 @@ def _read(text: str) -> Saved:
         root = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise _Wrong(f"it is no JSON: {error}") from None
+    if isinstance(root, dict) and {"best", "workload"} <= set(root) and "kind" not in root:
+        root = _printed(root)
     if not isinstance(root, dict) or root.get("kind") != KIND:
         raise _Wrong("it is no saved plan")
     number = root.get("format")
@@ -180,6 +187,16 @@ def _read(text: str) -> Saved:
         workload=_workload(given["workload"]),
         made_at=_moment(given["made_at"], "made_at"),
     )
+
+
+def _printed(root: dict[str, Any]) -> dict[str, Any]:
+    """What `--json` has printed, as it would have been saved."""
+    if root["best"] is None:
+        raise _Wrong("in it no plan keeps every limit", "a plan with other limits")
+    if HIDDEN in json.dumps(root["workload"], ensure_ascii=False):
+        raise _Wrong("in it variables of the job are hidden, as in all that is printed")
+    kept = {name: root.get(name) for name in ("format", "made_at", "workload")}
+    return {"kind": KIND, "plan": root["best"], **kept}
 
 
 def _no_constant(name: str) -> Any:
@@ -210,11 +227,27 @@ def _micros(value: Any, where: str, *, inner: bool) -> Any:
     return Micros(round(_number(value, where) * MICROS_PER_DOLLAR))
 
 
+def workload_json(workload: Workload) -> dict[str, Any]:
+    """As a document has it, for people too: what looks like a secret is hidden."""
+    return _shown_workload(workload)
+
+
+def workload_of(value: Any, origin: str) -> Workload:
+    """Raises BadFile."""
+    try:
+        return _workload(value)
+    except _Wrong as error:
+        raise BadFile(f"{origin}: {error}", hint=error.hint) from None
+    except InvalidValue as error:
+        raise BadFile(f"{origin}: {error.message}", hint=error.hint or _HINT) from None
+
+
 def _workload(value: Any) -> Workload:
     parts: dict[str, Callable[[Any], Any]] = {
         "name": lambda v: v,
         "train": _train,
         "work": lambda v: _made(Measured, v, "workload.work"),
+        "serve": _serve,
         "data": lambda v: _made(Data, v, "workload.data"),
         "checkpoint": lambda v: _made(Checkpoint, v, "workload.checkpoint"),
         "limits": _limits,
@@ -233,9 +266,22 @@ def _train(value: Any) -> Train:
     return made
 
 
-def _shape(kind: type, value: Mapping[str, Any]) -> Any:
+def _serve(value: Any) -> Serve:
+    value = _with_tuples(value)
+    if isinstance(value, dict):
+        model = value.get("model")
+        if isinstance(model, dict):
+            kind = Work if "forward_flops_per_sample" in model else Shape
+            value["model"] = _shape(kind, model, "workload.serve.model")
+        for name in ("input", "output"):
+            if isinstance(value.get(name), dict):
+                value[name] = _made(Lengths, _with_tuples(value[name]), f"workload.serve.{name}")
+    made: Serve = _made(Serve, value, "workload.serve")
+    return made
+
+
+def _shape(kind: type, value: Mapping[str, Any], where: str = "workload.train.model") -> Any:
     """Shapes check nothing themselves: every number is looked at here."""
-    where = "workload.train.model"
     known = {f.name: str(f.type) for f in fields(kind)}
     given = _fields(value, where, tuple(known), needed=())
     typed = {name: _typed(v, known[name], f"{where}.{name}") for name, v in given.items()}

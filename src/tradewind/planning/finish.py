@@ -146,7 +146,9 @@ def on_both(s: Situation) -> Course:
     middle = parts[len(parts) // 2]
     # From the start on demand is a way to go on as well.
     alone = on_demand(s)
-    dear = s.price * on_spot_h + safe_h >= alone.on_demand
+    # Where on demand costs nothing spot is endlessly dearer; no hour of it is still no money.
+    paid = np.multiply(s.price, on_spot_h, out=np.zeros_like(on_spot_h), where=on_spot_h > 0)
+    dear = paid + safe_h >= alone.on_demand
     held_h = middle.spot + middle.on_demand
     whole_h = work_h + restart_h
     most_h = np.maximum(s.deadline_s / 3600 - first_h - MEASURED * work_h, whole_h)

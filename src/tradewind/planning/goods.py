@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tradewind.catalog import Catalog
     from tradewind.model import Observation
+    from tradewind.model.sustained import Steps
 
     Column = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -83,6 +84,8 @@ class Goods:
     assumed: Column  # the chance that the user gave instead; NaN where none
     answers: dict[str, dict[int, list[Observation]]]  # what was seen of late, by mode and entry
     hazards: Column  # how often spot is taken, by what is usual; see `catalog/hazards.py`
+    steps: list[Steps]  # of prices that fall with the time in a month; the first is none
+    steps_of: Numbers  # into `steps`, of the price on demand
     links: list[clusters.Link]  # the network between machines, by entry of `link_of`
     link_of: Numbers
 
@@ -136,6 +139,7 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
     places, place = _distinct(text, ("provider", "region"), rows)
     types, of_type = _distinct(text, ("provider", "instance_type"), rows)
     query = Query()
+    steps, steps_of = _steps(catalog, rows, today)
     prices = {}
     for group in MODES:
         found = np.array(queries.usable_prices(table, group, query, today))[rows]
@@ -155,7 +159,21 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         "hazards": _usual_hazards(types, of_type, each[rows]),
         "links": links,
         "link_of": link_of,
+        "steps": steps,
+        "steps_of": steps_of,
     }
+
+
+def _steps(catalog: Catalog, rows: Numbers, today: date) -> tuple[list[Steps], Numbers]:
+    """The account's sustained-use discounts, and which one each row has."""
+    import numpy as np
+
+    given = catalog.account.sustained(catalog.table, today) if catalog.account else {}
+    known: dict[Steps, int] = {(): 0}
+    for steps in given.values():
+        known.setdefault(steps, len(known))
+    found = np.array([known[given.get(row, ())] for row in rows.tolist()], dtype=np.int64)
+    return list(known), found
 
 
 def _links(text: dict[str, Any], own: Flags, rows: Numbers) -> tuple[list[clusters.Link], Numbers]:

@@ -12,6 +12,7 @@ from tradewind.base import clock
 from tradewind.base.errors import InvalidValue
 from tradewind.base.units import Micros, format_hours, format_money
 from tradewind.catalog import capacity, hazards, ratecard
+from tradewind.economics import carbon
 from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
@@ -19,6 +20,7 @@ from tradewind.model import Workload
 from tradewind.model.plan import Later, Plan, Plans, Relaxation
 from tradewind.planning import choose, why
 from tradewind.planning.goods import MODES, Goods, commitment_of, goods, market_of
+from tradewind.planning.moving import moving
 from tradewind.planning.rates import Rates, home
 from tradewind.planning.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.catalog.clusters import Link
     from tradewind.estimate.columns import Model
+    from tradewind.model import Accelerator
 
 SHOWN = 8
 _WORTH_A_WORD = 0.01
@@ -43,6 +46,11 @@ class Planner:
         now: datetime,
         constants: Constants | None = None,
     ) -> None:
+        if workload.serve is not None:
+            raise InvalidValue(
+                "the workload is a model to be served, not work that ends",
+                hint="tradewind plan FILE plans replicas for it; it cannot be run yet",
+            )
         self.workload, self.catalog, self.now = workload, catalog, now
         self.constants = constants or fitted()
         self.rates = Rates(ratecard.card())
@@ -61,7 +69,7 @@ class Planner:
         order = choose.ranked(found.found, right.all)
         best = int(order[0]) if len(order) else None
         few = choose.of_other_kinds(found.found, found.goods, order, top)
-        front = choose.front(found.found)
+        front = choose.front(found.found, right.carbon)
         others = choose.for_a_closer_look(found.found, found.goods) if closer else []
         dates = _dates(self.catalog, found, [*few, *front, *others])
         chosen = None if best is None else self.value(found, best)
@@ -99,6 +107,18 @@ class Planner:
         for i in choose.ranked(found.found, np.asarray(mine)).tolist():
             chosen.setdefault((int(found.found.nodes[i]), int(found.found.mode[i])), i)
         return [self.value(found, i) for i in chosen.values()]
+
+    def by_place(self) -> list[Plan]:
+        """The cheapest of each place that keeps all limits, by the cost."""
+        import numpy as np
+
+        found = self.search()
+        right = choose.kept(found.found, self.workload.limits, self.deadline_s / 3600)
+        order = choose.ranked(found.found, right.all)
+        place = found.goods.place[found.found.good[order]]
+        _, first = np.unique(place, return_index=True)
+        plans = [self.value(found, int(i)) for i in order[np.sort(first)]]
+        return sorted(plans, key=lambda plan: plan.cost)
 
     def links(self, types: Iterable[tuple[str, ...]]) -> dict[tuple[str, str], Link]:
         """The network between machines of each type, which is given as (provider, type, …)."""
@@ -156,6 +176,11 @@ class Planner:
             both = self._both(found)
             if both is not None:
                 given.append(both)
+        if limits.carbon_kg is not None and not right.carbon.all():
+            lifted = self._lifted({"carbon": None})
+            if lifted is not None:
+                words = f"with {lifted.co2_kg:,.3g} kg CO2e instead of {limits.carbon}"
+                given.append(Relaxation(limit="carbon", why=words, plan=lifted))
         for name, words, change in _LIFTED:
             if getattr(limits, name) is None:
                 continue
@@ -287,7 +312,34 @@ class Planner:
             network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
             commit=commitment_of(mode),
             spot_by=_spot_by(shelf, good) if mode == "spot" else "",
+            **self._moving(row, fast.state_bytes, float(c.every_s[i])),
+            **self._emitted(chip, row, kind.each * c.nodes[i] * (c.on_demand_h[i] + c.spot_h[i])),
         )
+
+    def _emitted(self, chip: Accelerator, row: int, hours: float) -> dict[str, Any]:
+        columns = self.catalog.table.columns
+        place = columns["provider"][row], columns["region"][row]
+        found = carbon.emitted(*place, chip.tdp_watts, float(hours))
+        words = found.grid.words
+        return {
+            "energy_kwh": found.kwh,
+            "co2_kg": found.kg,
+            "co2_kg_low": found.kg_low,
+            "co2_kg_high": found.kg_high,
+            "grid": f"{words} (doubtful: {found.grid.doubt})" if found.grid.doubt else words,
+        }
+
+    def _moving(self, row: int, state_bytes: float, every_s: float) -> dict[str, Any]:
+        columns, data = self.catalog.table.columns, self.workload.data
+        found = moving(
+            self.rates,
+            home(data),
+            (columns["provider"][row], columns["region"][row]),
+            data_bytes=float(data.size_bytes or 0) if data else 0.0,
+            state_bytes=state_bytes,
+            every_s=every_s,
+        )
+        return found._asdict()
 
     def _notes(self, found: Search) -> list[str]:
         notes = [

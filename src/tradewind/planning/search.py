@@ -14,7 +14,7 @@ from tradewind.estimate.columns import Model
 from tradewind.estimate.constants import Constants
 from tradewind.model import Accelerator, Limits, Workload
 from tradewind.model.plan import weighed_cost
-from tradewind.planning import speeds
+from tradewind.planning import speeds, sustained
 from tradewind.planning.goods import HELD, MODES, SPOT, Goods, allowed_modes
 from tradewind.planning.rates import Rates
 from tradewind.planning.speeds import Group, Speeds
@@ -60,6 +60,7 @@ def narrowed(known: Search, most: float) -> Search:
     c, prices = known.found, known.goods.prices
     paid = np.choose(c.mode, [prices[name][c.good] for name in MODES])
     paid = np.where(c.mode == SPOT, np.fmin(paid, prices["on_demand"][c.good]), paid)
+    paid = paid * sustained.least(known.goods, c.good, c.mode)
     least = weighed_cost(_CAREFUL * c.work_h * c.nodes * paid, c.had)
     return replace(known, picked=Picked(*(column[least <= most] for column in known.picked)))
 

@@ -63,16 +63,19 @@ def spec(
             else finish.stall_s(plan.checkpoint_bytes, plan.nodes)
         ),
         data=workload.data.uri if workload.data else "",
+        data_bytes=(workload.data.size_bytes or 0) if workload.data else 0,
         job={"command": workload.run.command}
         | ({"setup": workload.run.setup} if workload.run.setup else {})
         | ({"env": dict(workload.run.env)} if workload.run.env else {})
         | ({"secrets": dict(workload.run.secrets)} if workload.run.secrets else {})
         | ({"outputs": list(workload.run.outputs)} if workload.run.outputs else {})
         | ({"include": list(workload.run.include)} if workload.run.include else {})
+        | ({"image": workload.run.image} if workload.run.image else {})
         | (job or {}),
         project=project,
         user=user,
         tags=tags or {},
+        amounts=workload.train.amounts if workload.train else {},
         predicted_cost=plan.cost,
         predicted_hours=plan.hours,
     )
@@ -92,7 +95,9 @@ def _ways(plan: Plan, work: float, facts: Facts) -> list[Way]:
             price=plan.price_hour[market],
             rate=work / (plan.work_hours * 3600),
             start_s=plan.startup_hours * 3600,
-            start_cost=plan.costs.get("egress", 0),
+            bring=plan.bring,
+            bring_once=plan.bring_once,
+            save=plan.save,
             facts=facts,
             layout=plan.layout | {"precision": plan.precision} if plan.layout else {},
         )

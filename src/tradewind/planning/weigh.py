@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.catalog import capacity, hazards
+from tradewind.economics import carbon
 from tradewind.model import Workload
 from tradewind.model.plan import weighed_cost
-from tradewind.planning import finish
+from tradewind.planning import finish, sustained
 from tradewind.planning.finish import Course, Situation
 from tradewind.planning.goods import HELD, MODES, SPOT, Goods
+from tradewind.planning.moving import saves
 from tradewind.planning.rates import Rates, home
 from tradewind.planning.speeds import Group, Speeds
 from tradewind.policy.spot import GANG
@@ -46,6 +48,7 @@ class Candidates:
     spot_h: Column
     interruptions: Column
     every_s: Column
+    co2_kg: Column
     parts: dict[str, Column]  # of `cost`
 
     def __len__(self) -> int:
@@ -80,12 +83,16 @@ def weigh(
     fall_back = _may_fall_back(workload, goods, deadline_s, picked)
     course = _course(whole, mode, fall_back)
     parts = _parts(workload, goods, fast.state_bytes, picked, moving, course)
+    parts["on_demand"] *= sustained.paid(goods, good, mode, course.hours, now)
     machine = parts["on_demand"] + parts["spot"] + parts["reserved"]
     rest = parts["egress"] + parts["storage"]
     more, less = np.exp(whole.width), np.exp(-whole.width)
     high = course.hours * more
     late = np.maximum(course.hours, deadline_s / 3600)
-    had = _had(goods, picked, fall_back, now)
+    size = capacity.priors().size(goods.each[good], machines)
+    had = chance_of(goods, good, size, mode, fall_back, now)
+    co2_kg = _co2_kg(goods, groups, picked, course)
+    emitting = workload.limits.carbon_micros_kg * co2_kg
     return Candidates(
         good=good,
         group=group,
@@ -100,24 +107,38 @@ def weigh(
         cost_high=machine * more + rest,
         chance=course.chance,
         had=had,
-        weighed=weighed_cost(machine + rest, had),
+        weighed=weighed_cost(machine + rest, had) + emitting,
         work_h=whole.work_s / 3600,
         startup_h=whole.startup_s / 3600,
         on_demand_h=course.on_demand,
         spot_h=course.spot,
         interruptions=course.interruptions,
         every_s=course.every_s,
+        co2_kg=co2_kg,
         parts=parts,
     )
 
 
-def _had(goods: Goods, picked: Picked, fall_back: Flags, now: datetime) -> Column:
-    """Where on-demand machines are held too, it is enough that those are there: spot machines of
-    the same type and place are what on-demand leaves."""
+def _co2_kg(goods: Goods, groups: list[Group], picked: Picked, course: Course) -> Column:
+    """Of the hours that machines are held."""
     import numpy as np
 
-    good, _, nodes, mode = picked
-    size = capacity.priors().size(goods.each[good], nodes.astype(float))
+    good, group, nodes, _ = picked
+    watts = [carbon.kilowatts(g.accelerator.tdp_watts)[1] * g.each for g in groups]
+    grams = np.array([carbon.grid(*place).g_per_kwh for place in goods.places])
+    held = course.on_demand + course.spot
+    found: Column = held * nodes * np.array(watts or [0.0])[group] * grams[goods.place[good]] / 1000
+    return found
+
+
+def chance_of(
+    goods: Goods, good: Numbers, size: Column, mode: Numbers, fall_back: Flags, now: datetime
+) -> Column:
+    """That machines are there when they are asked for. Where on-demand machines are held too, it
+    is enough that those are there: spot machines of the same type and place are what on-demand
+    leaves."""
+    import numpy as np
+
     found = np.ones(len(good))
     for number in set(mode.tolist()):
         at = np.flatnonzero(mode == number)
@@ -250,11 +271,13 @@ def _parts(
     paid = np.choose(mode, [price[name] for name in MODES])
     state_gb = state_bytes / 1e9
     kept_gb = (moving.copy_gb + workload.checkpoint.keep * state_gb)[place]
+    written = moving.back[place] * saves(course.on_demand + course.spot, course.every_s)
+    read = moving.there[place] * course.interruptions
     return {
         "on_demand": np.where(reserved, 0, course.on_demand * price["on_demand"]),
         "spot": course.spot * price["spot"] * (mode == SPOT),
         "reserved": np.where(reserved, course.on_demand * paid, 0),
-        "egress": 1e6 * (moving.egress + moving.back * state_gb)[place],
+        "egress": 1e6 * (moving.egress[place] + state_gb * (written + read)),
         "storage": 1e6 * kept_gb * moving.month[place] * course.hours / _MONTH_H,
     }
 
@@ -274,7 +297,8 @@ class _Moving(NamedTuple):
     first_s: Column  # of one machine to fetch the data
     again_s: Column  # and later, from the copy
     egress: Column  # dollars for the data
-    back: Column  # for bringing a gigabyte back
+    there: Column  # for bringing a gigabyte there
+    back: Column  # and back
     copy_gb: Column
     month: Column  # for keeping a gigabyte
 
@@ -291,6 +315,7 @@ def _moving(workload: Workload, goods: Goods, rates: Rates) -> _Moving:
         first_s=size / np.where(near, finish.STORE_RATE, finish.FAR_RATE),
         again_s=np.full(len(near), size / finish.STORE_RATE),
         egress=size / 1e9 * np.array(there),
+        there=np.array(there),
         back=np.array(back),
         copy_gb=np.where(near, 0.0, size / 1e9),
         month=np.array([rates.month(place) for place in goods.places]),

@@ -79,6 +79,7 @@ class _Ways:
         self._types = found.goods.types[c.good]
         self.right = self._first(right.all, c.weighed)
         self.in_time = self._first(right.deadline, c.cost)
+        self.affordable = self._first(right.deadline & right.budget, c.co2_kg)
         # A little slower or less sure for less money is the same.
         slow: Column = np.round(np.log(np.maximum(c.hours, 1e-9)), 2).astype(np.float64)
         self.fastest = self._first(None, slow)
@@ -117,6 +118,10 @@ def _weighed(
             )
         words = f"costs {times:.1f}×: {shown}" if times >= 1.05 else f"costs a little more: {shown}"
         return "money", words, at
+    at = ways.affordable.get(number)
+    if at is not None and limits.carbon_kg is not None:
+        emitted = float(candidates.co2_kg[at])
+        return "limits", f"emits {emitted:,.3g} kg CO2e, more than {limits.carbon}", at
     at = ways.in_time.get(number)
     if at is not None:
         limit = format_money(limits.budget or 0, digits=2)

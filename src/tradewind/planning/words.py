@@ -30,6 +30,7 @@ _LIMITS = {
     "providers": "providers",
     "accelerators": "accelerators",
     "exclude": "exclude",
+    "carbon": "carbon",
     "max_nodes": "max_nodes",
     "max_accelerators": "max_accelerators",
 }

@@ -26,12 +26,13 @@ class Option(Struct, frozen=True):
     place: str
     market: str
     price: int
-    """Micro-dollars an hour, all machines together."""
+    """Micro-dollars an hour, all machines together, and for what they write into the store."""
     rate: float
     """Units of work a second."""
     start_s: float
     """From the decision to the first new step; 0 for what is held."""
     start_cost: int = 0
+    """Micro-dollars for bringing the work there; 0 for what is held."""
     refused_s: float | None = None
     """How long ago it was last refused or taken; None: never, as far as is remembered."""
     way: Way | None = None
@@ -41,8 +42,12 @@ class Option(Struct, frozen=True):
     up: bool | None = None
     """Whether it can be had now; None: that is not known."""
     up_s: float = 0.0
+    sure: bool = True
+    """Whether it starts when it is asked to. In a queue nobody knows when that is."""
     history: tuple[Spell, ...] = ()
     """What was seen before that, the oldest first, without a break."""
+    again_cost: int | None = None
+    """What every later start there costs; None: the same as `start_cost`."""
 
 
 class Known(Struct, frozen=True):

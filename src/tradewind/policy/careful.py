@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tradewind.policy import expected, plain, safety
+from tradewind.policy import expected, moving, plain, safety
 from tradewind.policy.base import Choice, Known, Option
 
 
@@ -48,14 +48,14 @@ def _tried(known: Known) -> Choice | None:
     ones than what is waited for only if they would be taken, were they there."""
     options = known.options
     spot = [n for n, option in enumerate(options) if not safety.is_safe(option)]
-    spot.sort(key=lambda n: options[n].price / options[n].rate)
+    spot.sort(key=lambda n: moving.each(known, options[n]))
     found = (
         n
         for n in spot
         if options[n].up is not False
         and _not_refused(options[n])
         and safety.affordable(known, n)
-        and (_as_cheap(options[n], options[spot[0]]) or _taken(known, n))
+        and (_as_cheap(known, options[n], options[spot[0]]) or _taken(known, n))
     )
     best = next(found, None)
     if best is None:
@@ -70,8 +70,8 @@ def _not_refused(option: Option) -> bool:
     return option.refused_s is None or option.refused_s >= plain.REFUSED_S
 
 
-def _as_cheap(option: Option, least: Option) -> bool:
-    return option.price / option.rate <= least.price / least.rate / plain.BETTER
+def _as_cheap(known: Known, option: Option, least: Option) -> bool:
+    return moving.each(known, option) <= moving.each(known, least) / plain.BETTER
 
 
 def _taken(known: Known, n: int) -> bool:

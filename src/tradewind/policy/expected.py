@@ -6,6 +6,12 @@ whose cost to the end `value` knows, given what was seen of the class. So a dear
 taking only if slack is worth more. Each choice is charged for its next step and with the least of
 the costs that follow; a zone that is dearer or shorter-lived than its class pays for the difference
 while it lasts.
+
+Where moving costs (`moving`), the next start is charged as it is to whatever is not held, and to
+waiting and going on demand too, which put it off: unless it is on demand to the end. Starts after
+that are approximated: a zone is as much dearer as its losses cost, each of them being followed by a
+start in the same place. That is what classes are made and ordered by. A zone that is held, and not
+worth coming back to, counts as what it is until it is lost, and as on demand from then on.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.base.units import format_hours
-from tradewind.policy import plain, safety
+from tradewind.policy import moving, plain, safety
 from tradewind.policy.base import Choice, Known, Option
 from tradewind.policy.regimes import HOUR_S, Seen, Zone, regimes, watch
 from tradewind.policy.value import NOTHING, ON_DEMAND, SPOT, Points, values
@@ -40,6 +46,8 @@ class Market(Struct, frozen=True, gc=False):
     option: int
     price: float
     """Of the same work on-demand."""
+    lasting: float
+    """The same with what its losses cost."""
     up: bool
     likely: float
     """That it is up; 1 where that is seen."""
@@ -57,6 +65,8 @@ class Class(Struct, frozen=True, gc=False):
     extra: dict[int, float]
     """What each zone that is up costs beyond that, by its option."""
     least_extra: float
+    start: float
+    """What the next start costs in it."""
 
 
 def choose(known: Known) -> Choice:
@@ -94,19 +104,25 @@ def _costs(
     costs: dict[int | None, float] = {}
     if safety.affordable(known, None):
         costs[None] = _cost(None, NOTHING, classes, slack_s - step_s)
-    costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s)
+    to_the_end = (base.start_s + known.work / base.rate) / HOUR_S - step_h
+    costs[safe] = step_h + _cost(safe, ON_DEMAND, classes, slack_s - base.start_s, to_the_end)
+    costs[safe] += base.start_cost / base.price
     blind = any(market.likely < 1 for market in markets)
     if blind and None in costs:
         costs[None] += BLIND_H + BLIND * safety.fresh_s(base) / HOUR_S
     for market in markets:
         if market.up and safety.affordable(known, market.option):
-            costs[market.option] = _spot_cost(known, market, classes, slack_s)
+            costs[market.option] = _spot_cost(known, base, market, classes, slack_s)
     return costs
 
 
-def _spot_cost(known: Known, market: Market, classes: list[Class], slack_s: float) -> float:
+def _spot_cost(
+    known: Known, base: Option, market: Market, classes: list[Class], slack_s: float
+) -> float:
     step_h, n = classes[0].points.step_s / HOUR_S, market.option
-    return market.price * step_h + _cost(n, SPOT, classes, slack_s - known.options[n].start_s)
+    option = known.options[n]
+    follows = _cost(n, SPOT, classes, slack_s - option.start_s)
+    return market.price * step_h + follows + option.start_cost / base.price
 
 
 def _asked(markets: list[Market]) -> list[Market]:
@@ -136,9 +152,8 @@ def _try(
         at = markets.index(market)
         there = [*markets[:at], _there(market), *markets[at + 1 :]]
         # Classes of cheaper zones alone are as they were.
-        found = _spot_cost(
-            known, there[at], _classes(known, base, there, slack_s, classes[:at]), slack_s
-        )
+        then = _classes(known, base, there, slack_s, classes[:at])
+        found = _spot_cost(known, base, there[at], then, slack_s)
     if found is not None:
         asked = market.price * TRY_S / HOUR_S
         costs[n] = market.likely * found + (1 - market.likely) * kept + asked
@@ -146,10 +161,15 @@ def _try(
 
 def _there(market: Market) -> Market:
     """The same zone, had it capacity after all."""
-    history, up, for_s = market.zone
-    zone: Zone = ((*history, (up, for_s)), True, 0.0)
+    zone = _turned(market.zone)
     seen = watch((zone,))
-    return Market(market.option, market.price, True, 1.0, zone, seen, seen.life_h())
+    return Market(market.option, market.price, market.lasting, True, 1.0, zone, seen, seen.life_h())
+
+
+def _turned(zone: Zone) -> Zone:
+    """It can be had from now on."""
+    history, up, for_s = zone
+    return (*history, (up, for_s)), True, 0.0
 
 
 def _reference(known: Known) -> int | None:
@@ -159,9 +179,10 @@ def _reference(known: Known) -> int | None:
         for n, option in enumerate(known.options)
         if safety.is_safe(option) and safety.can_be_had(known, n)
     ]
-    return min(
-        found, key=lambda n: (known.options[n].price / known.options[n].rate, n), default=None
-    )
+    # What is free is no measure, unless it will do by itself.
+    priced = [n for n in found if known.options[n].price or safety.affordable(known, n)]
+    found = priced or found
+    return min(found, key=lambda n: (moving.each(known, known.options[n]), n), default=None)
 
 
 def _markets(known: Known, base: Option) -> list[Market]:
@@ -181,9 +202,25 @@ def _markets(known: Known, base: Option) -> list[Market]:
             up, zone, likely = _guess(option)
         seen = watch((zone,))
         life_h = seen.life_h() if up == seen.up else 0.0
-        found.append(Market(n, price, up, likely, zone, seen, life_h))
-    found.sort(key=lambda market: (market.price, market.option))
+        lasting = price
+        if moving.again(option):
+            stay_h = life_h if up else watch((_turned(zone),)).life_h()
+            lasting = moving.lasting(option, stay_h) * base.rate / (base.price * option.rate)
+            if n == known.holding:
+                left_h = known.work / base.rate / HOUR_S
+                lasting = min(lasting, _until_lost(price, stay_h, left_h))
+            elif lasting >= 1:
+                continue
+        found.append(Market(n, price, lasting, up, likely, zone, seen, life_h))
+    found.sort(key=lambda market: (market.lasting, market.option))
     return found
+
+
+def _until_lost(price: float, stay_h: float, left_h: float) -> float:
+    """The mean price of the work that is left, if it is kept for as long as it lasts, and not come
+    back to: the rest is done on demand."""
+    share = min(stay_h / left_h, 1.0)
+    return share * price + (1 - share)
 
 
 def _guess(option: Option) -> tuple[bool, Zone, float]:
@@ -217,11 +254,12 @@ def _classes(
 ) -> list[Class]:
     """The first ones may be the `same` as for another question."""
     found: list[Class] = []
-    often_none, price_sum = 1.0, 0.0
+    often_none, price_sum, start_sum = 1.0, 0.0, 0.0
     for number, market in enumerate(markets, start=1):
         # What is paid if the cheapest that is up is always taken.
         often = float(market.seen.belief @ regimes().often_up)
-        price_sum += market.price * often * often_none
+        price_sum += market.lasting * often * often_none
+        start_sum += _next_start(known, market.option) / base.price * often * often_none
         often_none *= 1 - often
         if number <= len(same):
             found.append(same[number - 1])
@@ -229,12 +267,23 @@ def _classes(
         members = markets[:number]
         seen = market.seen if number == 1 else watch(tuple(m.zone for m in members))
         price = price_sum / (1 - often_none)
-        found.append(_class(known, base, members, seen, price, slack_s))
+        # The cheapest that is up is taken next: were it another, putting a start off would pay.
+        there = next((m for m in members if m.up), None)
+        start = start_sum / (1 - often_none)
+        if there is not None:
+            start = _next_start(known, there.option) / base.price
+        found.append(_class(known, base, members, seen, price, start, slack_s))
     return found
 
 
 def _class(
-    known: Known, base: Option, members: list[Market], seen: Seen, price: float, slack_s: float
+    known: Known,
+    base: Option,
+    members: list[Market],
+    seen: Seen,
+    price: float,
+    start: float,
+    slack_s: float,
 ) -> Class:
     assert known.time_s is not None
     spot_start_s = safety.fresh_s(known.options[members[-1].option])
@@ -253,7 +302,13 @@ def _class(
             for m in members
             if m.up
         }
-    return Class(table.points, curves, extra, min(extra.values(), default=0.0))
+    return Class(table.points, curves, extra, min(extra.values(), default=0.0), start)
+
+
+def _next_start(known: Known, n: int) -> int:
+    """In micro-dollars, for who holds nothing then."""
+    option = known.options[n]
+    return moving.again(option) if n == known.holding else option.start_cost
 
 
 def _extra(
@@ -263,7 +318,7 @@ def _extra(
     while another is still up, which costs a start again."""
     lost = exp(-left_h / max(life_h, 0.01)) - exp(-left_h / max(market.life_h, 0.01))
     stay_h = max(min(market.life_h, left_h) - step_s / HOUR_S, 0.0)
-    return again * max(lost, 0.0) + (market.price - price) * stay_h
+    return again * max(lost, 0.0) + (market.lasting - price) * stay_h
 
 
 def _extent(known: Known, base: Option) -> tuple[float, float]:
@@ -277,8 +332,11 @@ def _extent(known: Known, base: Option) -> tuple[float, float]:
     return horizon_s, 0.75 * horizon_s
 
 
-def _cost(choice: int | None, held: int, classes: list[Class], slack_s: float) -> float:
-    """Of all that follows a choice which leaves so much slack, in the class that fits best."""
+def _cost(
+    choice: int | None, held: int, classes: list[Class], slack_s: float, to_the_end: float = inf
+) -> float:
+    """Of all that follows a choice which leaves so much slack, in the class that fits best.
+    `to_the_end`: what it costs to go on as it is."""
     least = inf
     for c in classes:
         if held == SPOT and choice in c.extra:
@@ -286,7 +344,10 @@ def _cost(choice: int | None, held: int, classes: list[Class], slack_s: float) -
         else:
             # Not of this class: leave it again after this step.
             extra, holds = c.least_extra, (NOTHING if held == SPOT else held)
-        least = min(least, c.points.at(c.curves[holds], slack_s) + extra)
+        follows = c.points.at(c.curves[holds], slack_s) + extra
+        if holds != SPOT and c.start:
+            follows = min(follows + c.start, to_the_end)
+        least = min(least, follows)
     return least
 
 

@@ -4,7 +4,9 @@ that finishes soonest.
 A spot machine may be taken at any time; after that, going over to safe machines must still make the
 deadline. So spot has slack while its own finish leaves room for one more start, and for a tenth of
 the work. What is held is left only for something better by a tenth, restart
-included: estimates are no better than that.
+included: estimates are no better than that. Where moving costs, a start is charged with it, and
+spot with as many more as there are losses on average; what is held is not left for what coming back
+to it would cost.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from math import inf
 
 from tradewind.base.units import format_hours, format_money
+from tradewind.policy import moving
 from tradewind.policy.base import Choice, Known, Option
 
 REFUSED_S = 600.0
@@ -30,6 +33,9 @@ def choose(known: Known) -> Choice:
         return Choice(None, "everything that would do was refused a short while ago")
     finish = {n: options[n].start_s + known.work / options[n].rate for n in usable}
     cost = {n: finish[n] / 3600 * options[n].price + options[n].start_cost for n in usable}
+    for n in usable:
+        if n != known.holding:
+            cost[n] += moving.later(options[n], finish[n] / 3600)
     time_s = inf if known.time_s is None else known.time_s
     safe_start_s = max((o.start_s for o in options if o.market != "spot"), default=0.0)
     good = [

@@ -18,7 +18,8 @@ EPSILON_S = 1e-6  # sums of seconds in floating point are no better than this
 
 
 def is_safe(option: Option) -> bool:
-    return option.market != "spot"
+    """Whether it is there when it is needed, and stays."""
+    return option.market != "spot" and option.sure
 
 
 def fresh_s(option: Option) -> float:
@@ -62,9 +63,12 @@ def safest(known: Known) -> Choice:
     def end_s(n: int) -> float:
         return known.options[n].start_s + known.work / known.options[n].rate
 
+    def cost(n: int) -> float:
+        return end_s(n) * known.options[n].price + 3600 * known.options[n].start_cost
+
     good = [n for n in usable if affordable(known, n)]
     if good:
-        best = min(good, key=lambda n: (end_s(n) * known.options[n].price, n))
+        best = min(good, key=lambda n: (cost(n), n))
         return Choice(best, "on-demand: the deadline leaves no time for interruptions")
     best = min(usable, key=lambda n: (end_s(n), n))
     return Choice(best, "on-demand, the fastest: it will be late all the same")

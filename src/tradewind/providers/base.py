@@ -6,6 +6,8 @@
   tags, and the id goes along as the idempotency token where the provider has one.
   Their ids begin with the provider's name, so that no two providers have the same.
 - `terminate` may be repeated, and does not mind machines that are gone.
+- Where launches may wait (`Facts.queues`), `launch` answers with no machines, listings have what
+  waits as queued, and `withdraw` takes it back: it may be repeated, too.
 
 Refused         nothing was bought or done: no_capacity, no_quota, not_allowed, not_found, throttled
 OutcomeUnknown  it may have been done or not
@@ -13,12 +15,13 @@ OutcomeUnknown  it may have been done or not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from tradewind.base.errors import SourceFailed
+from tradewind.base.errors import SourceFailed, TradewindError
+from tradewind.model.circle import Circle
 from tradewind.model.finding import Finding
 from tradewind.model.run import Listing, Machine, Request
 
@@ -44,6 +47,13 @@ class Provider(Protocol):
         what they sign with: it is for these machines alone, and goes into no store."""
 
     def terminate(self, machine_ids: Sequence[str]) -> None: ...
+
+
+@runtime_checkable
+class Queue(Protocol):
+    """A provider whose launches may wait."""
+
+    def withdraw(self, launch_ids: Sequence[str]) -> None: ...
 
 
 class Leftover(Struct, frozen=True, kw_only=True):
@@ -78,11 +88,33 @@ class Tidy(Protocol):
         What cannot be removed now is tried again, and is a leftover at last."""
 
 
+@runtime_checkable
+class Admits(Protocol):
+    """A provider whose networks can say who reaches a machine: without that it has no services."""
+
+    def admit(self, region: str, circle: Circle) -> str:
+        """Makes what keeps this circle there, or finds it; a launch whose request has a circle does
+        it by itself. Its name at the provider. May be repeated."""
+
+    def dismiss(self, name: str) -> bool:
+        """Of this circle nothing is left, anywhere. False: machines are behind it still."""
+
+
 # The same as steps (see tradewind/base/steps.py).
 
 
 class ListMachines(Struct, frozen=True, gc=False):
     provider: str
+
+
+class ListAll(Struct, frozen=True, gc=False):
+    """All of these at once: a listing of each, or why there is none."""
+
+    providers: tuple[str, ...]
+
+
+Listed = Mapping[str, Listing | TradewindError]
+"""What `ListAll` answers, by provider."""
 
 
 class LaunchMachines(Struct, frozen=True):
@@ -91,6 +123,18 @@ class LaunchMachines(Struct, frozen=True):
     key: str = ""
 
 
+class WithdrawLaunches(Struct, frozen=True):
+    provider: str
+    launch_ids: tuple[str, ...]
+
+
 class TerminateMachines(Struct, frozen=True):
     provider: str
     machine_ids: tuple[str, ...]
+
+
+class DismissCircle(Struct, frozen=True):
+    """Answered with whether nothing is left of it."""
+
+    provider: str
+    name: str

@@ -3,7 +3,7 @@ asks of the store. Micro-dollars. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tradewind.model.ratecard import Found, Place, RateCard
 from tradewind.model.usage import Rates
@@ -11,8 +11,10 @@ from tradewind.model.usage import Rates
 _MONTH_H = 30 * 24
 
 
-def disk_hour(card: RateCard, place: Place, gb: int) -> int:
-    return round(gb * card.find("block_storage", *place).usd * 1_000_000 / _MONTH_H)
+def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:
+    """`kind`: as the cloud calls it, where it has several."""
+    usd = card.find("block_storage", *place, item=kind).usd
+    return round(gb * usd * 1_000_000 / _MONTH_H)
 
 
 def address_hour(card: RateCard, place: Place) -> int:
@@ -43,14 +45,17 @@ def outside(card: RateCard, bucket: Place, kept_s: int) -> Rates:
     )
 
 
-def assumptions(card: RateCard, machines: Iterable[Place], bucket: Place) -> list[str]:
-    """In words, each price of those that nobody has told us for that region."""
+def assumptions(
+    card: RateCard, machines: Iterable[Place], bucket: Place, *, disks: Sequence[str] = ("",)
+) -> list[str]:
+    """In words, each price of those that nobody has told us for that region. `disks`: their kinds;
+    none: they are in the price of a machine."""
     used: list[Found | None] = [
         card.find(category, *bucket)
         for category in ("object_storage", "requests_write", "requests_read")
     ]
     for place in machines:
-        used.append(card.find("block_storage", *place))
+        used += [card.find("block_storage", *place, item=kind) for kind in disks]
         used += [card.traffic(place, bucket), card.traffic(bucket, place)]
     return list(dict.fromkeys(found.assumed for found in used if found and found.assumed))
 

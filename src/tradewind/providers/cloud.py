@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from tradewind.model.usage import Rates
 from tradewind.providers.base import Provider
 from tradewind.providers.boot.luggage import Pack
 from tradewind.providers.changes import Line, Prepared
+from tradewind.providers.offered import Offering, Types
 from tradewind.providers.usable import Usable
 
 
@@ -43,8 +44,11 @@ class Library(Struct, frozen=True, kw_only=True):
 
     extra: str
     package: str
+    """As pip calls it."""
     least: str
     needed_for: str
+    module: str = ""
+    """As it is imported, where that is another name."""
 
 
 class Setting(Struct, frozen=True, kw_only=True):
@@ -54,6 +58,8 @@ class Setting(Struct, frozen=True, kw_only=True):
     words: str
     metavar: str = ""
     """Empty: it is said or not."""
+    many: bool = False
+    """It may be said several times; its value is then a tuple."""
 
     @property
     def flag(self) -> str:
@@ -103,11 +109,15 @@ class Rentable(Cloud, Protocol):
 
     schemes: tuple[str, ...]
     """Of stores that its machines are somebody to, by an identity of their own."""
+    lent: tuple[str, ...]
+    """Of stores that its machines are nobody to, and are lent passes to (store/lending)."""
     settings: tuple[Setting, ...]
     pythons: tuple[str, ...]
     """Of its usual images."""
     library: Library | None
     """None: the cloud is asked without one."""
+    older_s: int
+    """For so long the buckets that it sets up keep what is large and was removed or replaced."""
 
     @property
     def prints(self) -> Mapping[str, str]:
@@ -165,6 +175,93 @@ class Rentable(Cloud, Protocol):
         """What is to be known once it is set up."""
 
 
+@runtime_checkable
+class Lends(Protocol):
+    """A cloud that sets up a role for lending passes to its kind of bucket."""
+
+    def lent_role(self, footprint: Any) -> str:
+        """Its name; "": none was asked for."""
+
+
+@runtime_checkable
+class Waits(Protocol):
+    """A cloud that has the same machines for less, or has them at all, for whoever waits."""
+
+    def waited_for(self, way: Way, card: RateCard) -> Way | None:
+        """The same as an on-demand way, by its queue; None: these cannot be waited for."""
+
+
+@runtime_checkable
+class Offers(Protocol):
+    """A cloud with machines of an account's own, which no catalog has."""
+
+    def offers(self, footprint: Any, types: Types) -> Offering:
+        """What there is, at every place of the footprint that answers. Raises where none does."""
+
+
+@runtime_checkable
+class Identifies(Protocol):
+    """A cloud whose machines are somebody to a store, or nobody, as they were set up, and not by
+    the kind of the store alone. Its `links` to any store are signed by whoever uses this computer;
+    a bucket's own cloud, where that is set up too, does it better."""
+
+    def lends(self, footprint: Any, store_url: str) -> bool:
+        """Whether any of its machines needs a pass."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A cloud whose places are no regions of a vendor's: `setup` has another option for them."""
+
+    place: str
+    """The option's name, as `context`."""
+    place_words: str
+
+
+@runtime_checkable
+class Reached(Protocol):
+    """A cloud whose machines are reached by what was set up, and not by their names alone."""
+
+    def shell_at(
+        self, footprint: Any, machine: Machine, key: str, words: Sequence[str]
+    ) -> list[str]:
+        """As `Cloud.shell`."""
+
+
+@runtime_checkable
+class Contained(Protocol):
+    """A cloud whose machines are containers, of an image that a job may name."""
+
+    def image(self, footprint: Any, way: Way, wanted: str) -> str:
+        """That a job runs in; `wanted`: that it names."""
+
+
+class Lease(Struct, frozen=True, kw_only=True):
+    """What becomes of one device that several people use."""
+
+    place: str
+    device: str
+    state: str
+    who: str = ""
+    """In words; "": nobody."""
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """A cloud whose devices are used by others too, who have nothing to do with the store."""
+
+    def leases(self, footprint: Any) -> list[Lease]:
+        """All there are, now. A place that does not answer is one line, and says why."""
+
+
+@runtime_checkable
+class Inspected(Protocol):
+    """A cloud whose machines were looked at when they were set up: it has no usual images."""
+
+    def pythons_at(self, footprint: Any) -> tuple[str, ...]:
+        """Instead of `Rentable.pythons`, and all there are."""
+
+
 class Notice(Protocol):
     """Whether the cloud has told that it will take this machine: called without arguments, it
     answers at once. None: no notice; else the seconds that are left, 0 where it does not say."""
@@ -174,6 +271,16 @@ class Notice(Protocol):
         """One is likely, by the cloud's own word."""
 
     def __call__(self) -> float | None: ...
+
+
+@runtime_checkable
+class Signalled(Protocol):
+    """A notice that is no question to anybody: it comes as SIGTERM, and the machine ends a while
+    after it, as containers do. With what there was to save saved and told, nothing is waited for.
+    """
+
+    def heard(self) -> None:
+        """From a signal handler: the time that is left begins."""
 
 
 class Aboard(Protocol):

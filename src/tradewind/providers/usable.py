@@ -12,6 +12,7 @@ from msgspec import Struct
 from tradewind.model.run import Way
 
 KINDS = {
+    "closed": "nothing at all can be rented in the account as it is",
     "no_setup": "nothing of ours is in the region",
     "region_off": "the account has not switched the region on",
     "not_offered": "no zone of the region, or not this one, offers the type",
@@ -21,6 +22,9 @@ KINDS = {
     "no_spot": "the type is not sold on the spot market",
     "quota": "the quota is smaller than what is needed, however little is in use",
     "in_use": "the quota would do, if others did not use so much of it",
+    "apart": "machines of one request cannot reach each other",
+    "no_image": "its machines are no containers, and the job names an image",
+    "not_read": "what nodes there are may not be read, and nobody has told",
     "price": "spot costs as much as on-demand, which is available",
 }
 

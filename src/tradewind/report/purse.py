@@ -111,10 +111,11 @@ def _alone(
 ) -> int:
     """On that way from the beginning to the end: by what was measured where that is the same
     machines, else by the plan's estimate, corrected by what was measured."""
-    same = all((leg.instance_type, leg.nodes) == (way.instance_type, way.nodes) for leg in legs)
+    same = all((leg.instance_type, leg.nodes) == (way.instance_type, way.units) for leg in legs)
     if alike or same:
         seconds = effort.start_s + effort.work_s
     else:
-        ratio = state.ratios.get(way.kind, state.ratio)
+        ratio = state.ratio_of(way)
         seconds = way.start_s + spec.work / (way.rate * ratio)
-    return way.start_cost + round(way.price_all * seconds / 3600)
+    moved = way.start_cost + way.bring_once
+    return moved + round((way.price_all + way.save) * seconds / 3600)

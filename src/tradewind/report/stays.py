@@ -13,6 +13,8 @@ from tradewind.model.event import Commit
 from tradewind.model.run import Heartbeat
 from tradewind.report.figures import Refusal, Stay
 
+REFUSED = "refused"
+
 
 def stays_of(
     commits: Sequence[Commit], postings: Sequence[Posting], beats: Mapping[str, Heartbeat]
@@ -25,7 +27,10 @@ def stays_of(
             if isinstance(event, events.LegRequested):
                 legs[event.request.leg] = _asked(event, commit.at, saved)
             elif isinstance(event, events.LaunchRefused):
-                refusals.append(_refused(legs.pop(event.leg), event, commit.at))
+                refusals.append(_refused(legs[event.leg], event, commit.at))
+                legs[event.leg] = replace(
+                    legs[event.leg], until=commit.at, cause=REFUSED, reason=event.reason
+                )
             elif isinstance(event, events.LegUp):
                 legs[event.leg] = replace(legs[event.leg], up=commit.at)
             elif isinstance(event, events.LegDraining):
@@ -45,7 +50,9 @@ def stays_of(
     paid: dict[int, list[Posting]] = {}
     for posting in postings:
         paid.setdefault(posting.leg, []).append(posting)
-    return [_paid(leg, paid.get(leg.leg, [])) for leg in legs.values()], refusals
+    # A machine of a launch that was refused may have come nevertheless, and cost something.
+    stayed = [leg for leg in legs.values() if leg.cause != REFUSED or leg.leg in paid]
+    return [_paid(leg, paid.get(leg.leg, [])) for leg in stayed], refusals
 
 
 def _asked(event: events.LegRequested, at: datetime, saved: float) -> Stay:
@@ -55,7 +62,7 @@ def _asked(event: events.LegRequested, at: datetime, saved: float) -> Stay:
         place=way.place,
         instance_type=way.instance_type,
         market=way.market,
-        nodes=way.nodes,
+        nodes=way.units,
         price=way.price_all,
         since=at,
         why=event.reason,

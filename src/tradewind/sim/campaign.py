@@ -77,9 +77,10 @@ def run(
     return tally
 
 
-def told(seed: int) -> tuple[Scenario, Outcome]:
-    """What this seed stands for, and what came of it, with its story."""
-    return Simulation(seed, tell=False, make=Controller).scenario, simulate(seed, tell=True)
+def told(seed: int) -> tuple[list[Scenario], Outcome]:
+    """What this seed stands for, of each run, and what came of it, with its story: at its beginning
+    the same scenarios, as the program would write them."""
+    return Simulation(seed, tell=False, make=Controller).scenarios, simulate(seed, tell=True)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ Each drives the product's own generators; between any two steps everything else 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tradewind.base.errors import SourceFailed, TradewindError
@@ -12,19 +12,26 @@ from tradewind.base.steps import Steps
 from tradewind.controller import Controller
 from tradewind.controller.purse import AskMonth
 from tradewind.lifecycle.seen import Month
+from tradewind.model.run import Listing
 from tradewind.policy import careful, plain
+from tradewind.policy.base import Choice, Known, Policy
 from tradewind.providers.base import (
     LaunchMachines,
+    ListAll,
+    Listed,
     ListMachines,
     OutcomeUnknown,
     Refused,
     TerminateMachines,
+    WithdrawLaunches,
 )
 from tradewind.sim.cloud import SimCloud
-from tradewind.sim.referee import Referee
+from tradewind.sim.court import Court
+from tradewind.sim.lender import SimLender
 from tradewind.sim.scenario import SEED, Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, Violation, World
+from tradewind.store.lending import LendPass
 
 Make = Callable[..., Controller]
 
@@ -35,13 +42,14 @@ class SimController:
         world: World,
         scenario: Scenario,
         store: SimStore,
-        cloud: SimCloud,
-        referee: Referee,
+        clouds: Mapping[str, SimCloud],
+        court: Court,
+        lender: SimLender,
         make: Make,
         number: int,
     ) -> None:
         self._world, self._scenario = world, scenario
-        self._store, self._cloud, self._referee = store, cloud, referee
+        self._store, self._clouds, self._court = store, clouds, court
         self._make, self.number = make, number
         self._skew_s = scenario.skews_s[number]
         self._lives = 0
@@ -57,11 +65,21 @@ class SimController:
         self._p_store = self._p_stall + chances.store_fails
         self._p_cloud = self._p_stall + chances.cloud_fails
         self._p_any = max(self._p_store, self._p_cloud)
+        self._policies: dict[str, Policy] = {
+            "careful": careful.choose,
+            "plain": plain.choose,
+            "restless": self._restless,
+        }
         self._doers: dict[type, Callable[[Any], Any]] = {
-            ListMachines: lambda step: cloud.list_machines(),
-            LaunchMachines: lambda step: cloud.launch(step.request, step.after, step.key),
-            TerminateMachines: lambda step: cloud.terminate(step.machine_ids),
-            AskMonth: lambda step: self._month(),
+            ListAll: self._list_all,
+            ListMachines: lambda step: clouds[step.provider].list_machines(),
+            LaunchMachines: lambda step: clouds[step.request.way.provider].launch(
+                step.request, step.after, step.key
+            ),
+            TerminateMachines: lambda step: clouds[step.provider].terminate(step.machine_ids),
+            WithdrawLaunches: lambda step: clouds[step.provider].withdraw(step.launch_ids),
+            LendPass: lender.perform,
+            AskMonth: self._month,
         }
         self._born()
 
@@ -71,11 +89,11 @@ class SimController:
         self.name = f"controller{self.number + 1}.{self._lives}"
         self.controller = self._make(
             self.name,
-            ("cloud",),
+            tuple(self._clouds),
             clock=lambda: world.now + skew,
             watch=lambda: world.now,
             seed=SEED,
-            policy=careful.choose if self._scenario.careful else plain.choose,
+            policy=self._policies[self._scenario.policy],
         )
         self.controller.asks_month = self._scenario.month is not None
 
@@ -126,7 +144,24 @@ class SimController:
         except TradewindError as error:
             return None, error
 
-    def _month(self) -> Month:
+    def _list_all(self, step: ListAll) -> Listed:
+        found: dict[str, Listing | TradewindError] = {}
+        for name in step.providers:
+            try:
+                found[name] = self._clouds[name].list_machines()
+            except TradewindError as error:
+                found[name] = error
+        return found
+
+    def _restless(self, known: Known) -> Choice:
+        if self._world.now >= self._quiet:
+            return plain.choose(known)
+        options: list[int | None] = [None, *range(len(known.options))]
+        return Choice(self._world.rng.choice(options), "why not")
+
+    def _month(self, step: AskMonth) -> Month | None:
+        if step.run_id != self._scenario.run_id:
+            return None  # its project has no budget
         assert self._scenario.month is not None
         most, until_s = self._scenario.month
         over = self._world.now >= START_S + until_s
@@ -180,7 +215,7 @@ class SimController:
     def _cloud_fails(self, step: Any) -> TradewindError:
         if self._world.rng.random() < 0.5:
             return Refused("throttled", "slow down (sim)")
-        if not isinstance(step, ListMachines) and self._world.rng.random() < 0.5:
+        if not isinstance(step, ListAll | ListMachines) and self._world.rng.random() < 0.5:
             self._do(step)
         return OutcomeUnknown("the connection broke (sim)")
 
@@ -191,8 +226,7 @@ class SimController:
         for memory in self.controller.memory.runs.values():
             state = memory.state
             if state.leg:
-                self._referee.ticked(
-                    memory.run_id,
+                self._court.of(memory.run_id).ticked(
                     state.announced_late,
                     state.ratio,
                     state.leg.number,

@@ -8,6 +8,7 @@ only make noise, which must change nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import json
@@ -101,8 +102,10 @@ def noise(rng: Random, data: bytes) -> bytes:
 class Stranger:
     """A machine of another run in the same store, that was broken into."""
 
-    def __init__(self, world: World, store: SimStore, cloud: SimCloud, quiet_s: int) -> None:
-        self._world, self._store, self._cloud = world, store, cloud
+    def __init__(
+        self, world: World, store: SimStore, clouds: Iterable[SimCloud], quiet_s: int
+    ) -> None:
+        self._world, self._store, self._clouds = world, store, tuple(clouds)
         self._until = START_S + quiet_s
         self._key = signing.key_of(b"another", "run-2-1")
         self._heard: list[bytes] = []
@@ -113,7 +116,8 @@ class Stranger:
         world, rng = self._world, self._world.rng
         if world.now >= self._until:
             return
-        rental = rng.choice(list(self._cloud.rentals.values()) or [None])
+        rentals = [rental for cloud in self._clouds for rental in cloud.rentals.values()]
+        rental = rng.choice(rentals or [None])
         if rental is not None:
             world.fault("stranger writes")
             if rng.random() < 0.5:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tradewind.base import steps
-from tradewind.base.errors import SourceFailed
+from tradewind.base.errors import NoAccess, SourceFailed
 from tradewind.model import places
 from tradewind.model.run import Request
 from tradewind.model.timing import BEAT_S, DRAIN_S
 from tradewind.model.usage import Usage
 from tradewind.sim import liar
-from tradewind.sim.cloud import Rental, SimCloud
+from tradewind.sim.cloud import TAKEN_WORDS, Rental, SimCloud
 from tradewind.sim.job import SimJob
+from tradewind.sim.lender import SimLender
 from tradewind.sim.scenario import Scenario
 from tradewind.sim.store import SimStore
 from tradewind.sim.world import START_S, World
@@ -37,6 +38,7 @@ class SimMachine:
         store: SimStore,
         cloud: SimCloud,
         referee: Referee,
+        lender: SimLender,
         job: SimJob,
         rental: Rental,
         request: Request,
@@ -51,16 +53,23 @@ class SimMachine:
         self.me = Me(
             machine.machine_id, request.run_id, request.leg, machine.rank, request.way.nodes,
             request.hard_stop_s, scenario.spec.tries, after, key=key,
-            relieves=request.relieves,
+            relieves=request.relieves, waits=request.waits, launch_id=request.launch_id,
         )  # fmt: skip
         self._off = False
-        self._writes = self._reads = self._bytes_in = 0
+        self._writes = self._reads = self._bytes_in = self._bytes_out = 0
         self._notice_at: int | None = None
         self._cut_off: tuple[int, int] | None = None
         self._broken_at: int | None = None
         rng = world.rng
         self._clock_rate = 1.0
         self._up_at = world.now
+        self._lender = lender
+        self._pass_until: int | None = None
+        if request.way.pass_s:
+            lent, age_s = lender.first(request)
+            self.me.pass_for_s, self.me.pass_until_s = lent.for_s, 0.98 * lent.for_s - age_s
+            self.me.pass_seen = lent.mark
+            self._pass_until = lender.until(lent.mark)
         boot_s = 60
         if cloud.noisy:
             self._clock_rate = rng.uniform(0.99, 1.01)
@@ -122,6 +131,9 @@ class SimMachine:
             self._save(due)
         was = me.doing
         acts = steps.run(beat(me, job.seen(self.rank, now), uptime_s, self._used), self._perform)
+        if me.pass_data:
+            self._pass_until = self._lender.until(me.pass_seen)
+            me.pass_data = b""
         shut_down = me.shut_down
         self._carry_out(acts)
         if shut_down:
@@ -147,6 +159,8 @@ class SimMachine:
             if isinstance(act, Start):
                 assert self.me.resume is not None
                 self._referee.resumes(self.me)
+                if self.me.resume and self.rank == 0:
+                    self._moves(out=self._scenario.spec.checkpoint_bytes)
                 job.starts(self.rank, self.me.resume, world.now)
                 self._referee.works(self.me)
             elif isinstance(act, Save):
@@ -167,13 +181,15 @@ class SimMachine:
         return rng.choice((_SAVE_S, rng.randrange(1, 100)))
 
     def _powered_off(self) -> None:
-        if self._rental.ended is None:
+        if self._cloud.facts.ends == "never":
+            self._world.fault("off, and paid for")
+        elif self._rental.ended is None:
             self._cloud.end(self._rental, "it shut itself down")
 
     def _taken(self) -> None:
         if self._rental.ended is None:
             self._world.fault("machine interrupted")
-            self._cloud.end(self._rental, "taken by the provider")
+            self._cloud.end(self._rental, TAKEN_WORDS)
 
     def _declared_dead(self, lie: tuple[int, int]) -> None:
         if self._rental.ended is None:
@@ -186,18 +202,27 @@ class SimMachine:
             self._rental.claimed_dead = (*lie, dead)
 
     def _save(self, step: int) -> None:
-        key = places.checkpoint(self.me.run_id, self.me.leg, step)
+        key = places.checkpoint(self.me.run_id, self.me.turn, step)
         try:
             self._perform(Create(key, b"{}"))
-        except SourceFailed:
+        except (NoAccess, SourceFailed):
             return
         self.job.saved_at(step)
+        self._moves(into=self._scenario.spec.checkpoint_bytes)
+
+    def _moves(self, *, into: int = 0, out: int = 0) -> None:
+        self._bytes_in += into
+        self._bytes_out += out
+        self._referee.moves(self._rental.way, into, out)
 
     def _perform(self, step: Any) -> Any:
         world = self._world
         cut = self._cut_off
         if cut and cut[0] <= world.now < cut[1]:
             raise SourceFailed("the store cannot be reached (sim)")
+        if self._pass_until is not None and world.now >= self._pass_until:
+            world.fault("pass has ended")
+            raise NoAccess("the pass has ended (sim)")
         if world.now < START_S + self._scenario.quiet_s:
             fails = self._scenario.chances.store_fails
             if fails and world.rng.random() < fails:
@@ -227,4 +252,9 @@ class SimMachine:
         return lies
 
     def _used(self) -> Usage:
-        return Usage(writes=self._writes, reads=self._reads, bytes_in=self._bytes_in)
+        return Usage(
+            writes=self._writes,
+            reads=self._reads,
+            bytes_in=self._bytes_in,
+            bytes_out=self._bytes_out,
+        )

@@ -25,7 +25,8 @@ _lock = threading.Lock()
 
 def open(url: str | Path | None = None, *, env: Mapping[str, str] | None = None) -> Store:  # noqa: A001
     """`file:///folder` or a path, `s3://bucket/prefix`, `gs://…`, `az://container/…`, `memory://name`
-    (one per name and process; without a name a fresh one). Without a URL, the default.
+    (one per name and process; without a name a fresh one), `relay:///file` on machines that reach
+    a store through their user's connection only (relayed.py). Without a URL, the default.
 
     Opening a bucket asks it nothing yet."""
     text = str(url) if url is not None else default_url(env)
@@ -55,6 +56,10 @@ def open(url: str | Path | None = None, *, env: Mapping[str, str] | None = None)
         from tradewind.store.objects import ObjectStore
 
         return ObjectStore(text, env=env)
+    if scheme == "relay":
+        from tradewind.store.relayed import RelayedStore
+
+        return RelayedStore(text)
     raise InvalidValue(
         f"there is no kind of store {scheme}://",
         hint="a folder, s3://bucket/prefix, gs://bucket/prefix or az://container/prefix",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tradewind.base import endpoints
 from tradewind.base.errors import MissingExtra, NoAccess
 from tradewind.model import buckets
-from tradewind.store import awskeys, regions
+from tradewind.store import awskeys, googlekeys, regions
+from tradewind.store.lending import held
 
 if TYPE_CHECKING:
     from obstore.store import AzureStore, GCSStore, S3Store
@@ -36,8 +37,15 @@ _STRANGERS = (
 
 
 def handle(
-    scheme: str, bucket: str, env: Mapping[str, str], *, retries: int, timeout_s: float
+    scheme: str,
+    bucket: str,
+    env: Mapping[str, str],
+    *,
+    retries: int,
+    timeout_s: float,
+    part: str = "",
 ) -> Handle:
+    """`part`: of a pass that is several (lending/held.py)."""
     try:
         from obstore import store
         from obstore.exceptions import BaseError
@@ -54,6 +62,9 @@ def handle(
             "backoff": {"max_backoff": timedelta(seconds=5)},
         },
     }
+    lent = held.provider(scheme, bucket, env, part)
+    if lent is not None:
+        more["credential_provider"] = lent
     build, config = {"s3": _s3, "gs": _gs, "az": _az}[scheme](store, env, more)
     endpoint = endpoint_of(scheme, env)
     endpoints.check(endpoint, env)
@@ -73,10 +84,9 @@ def handle(
 
 def endpoint_of(scheme: str, env: Mapping[str, str]) -> str:
     """Where the variables lead instead of the cloud's own address; "" where they do not."""
-    emulator = env.get("STORAGE_EMULATOR_HOST", "")
     named = {
         "s3": env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL"),
-        "gs": emulator if "://" in emulator or not emulator else f"http://{emulator}",
+        "gs": googlekeys.endpoint(env),
         "az": env.get("AZURE_STORAGE_SERVICE_ENDPOINT") or env.get("AZURE_STORAGE_ENDPOINT"),
     }.get(scheme)
     return (named or "").rstrip("/")
@@ -87,6 +97,8 @@ def _s3(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
     if endpoint := endpoint_of("s3", env):
         config["endpoint"] = endpoint
     config["region"] = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
+    if "credential_provider" in more:  # a pass
+        return store.S3Store, config
     for name in ("access_key_id", "secret_access_key", "session_token"):
         if env.get(f"AWS_{name.upper()}"):
             config[name] = env[f"AWS_{name.upper()}"]
@@ -115,8 +127,11 @@ def _gs(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
     config: dict[str, Any] = {}
     if endpoint := endpoint_of("gs", env):
         config["base_url"] = endpoint
-        # An emulator asks for no name; `skip_signature` would still ask Google for one to write.
-        more["credential_provider"] = lambda: {"token": "emulator", "expires_at": None}
+    if env.get(googlekeys.EMULATOR):
+        # It asks for no name; `skip_signature` would still ask Google for one to write.
+        more.setdefault("credential_provider", lambda: {"token": "emulator", "expires_at": None})
+    elif "credential_provider" not in more and (keys := googlekeys.provider(env)):
+        more["credential_provider"] = keys
     return store.GCSStore, config
 
 
@@ -130,7 +145,9 @@ def _az(store: Any, env: Mapping[str, str], more: dict[str, Any]) -> tuple[Any, 
         )
     config["account_name"] = account
     key = env.get("AZURE_STORAGE_KEY") or env.get("AZURE_STORAGE_ACCOUNT_KEY")
-    if key:
+    if "credential_provider" in more:
+        pass  # which is who we are
+    elif key:
         config["account_key"] = key
     elif env.get("AZURE_STORAGE_SAS_TOKEN"):
         config["sas_key"] = env["AZURE_STORAGE_SAS_TOKEN"]
@@ -157,7 +174,13 @@ def is_stranger(error: Exception) -> bool:
     return any(sign in str(error) for sign in _STRANGERS)
 
 
-def who_hint(error: Exception) -> str:
+def who_hint(error: Exception, url: str) -> str:
+    if url.startswith("gs://"):
+        bucket = "/".join(url.split("/")[:3])
+        return (
+            f"names of buckets are everyone's: is it yours? `gcloud storage ls {bucket}` tries it;"
+            " `gcloud auth application-default login` renews who you are"
+        )
     if is_stranger(error):
         return "renew them: `aws sso login`, or new keys; `aws sts get-caller-identity` tries them"
     if "RequestTimeTooSkewed" in str(error):

@@ -1,7 +1,9 @@
-"""Counts what this process asks of a bucket, as S3 charges for it (docs/aws.md has the rules).
+"""Counts what this process asks of a bucket, as S3 and Cloud Storage charge for it (docs/aws.md and
+docs/gcp.md have the rules).
 
-A request that was answered is charged, whatever the answer, unless that is 5xx: so what obstore
-tries again by itself, after those and after answers that never came, is counted once.
+S3 charges for a request that was answered, whatever the answer, unless that is 5xx; Cloud Storage
+for what was granted. So what obstore tries again by itself, after 5xx and after answers that never
+came, is counted once.
 
 Each process keeps its totals in a file of its own, written after each request, so that they outlive
 it however it ends: in the folder that `$TRADEWIND_USAGE` names, as on a machine, else in that of
@@ -35,6 +37,9 @@ _LOW = (1 << 64) - 1
 _SUFFIX = ".used"
 _MOST = 20_000
 """Objects whose weight is remembered."""
+_FIRST = "s3"
+_REFUSALS = {_FIRST: True, "gs": False}
+"""By scheme, whether 4xx are charged. Of other stores nothing is counted."""
 _PAGE = 1000
 """Keys of a listing in one answer."""
 _REFUSED = re.compile(r"\bstatus (?:code: )?4\d\d\b")
@@ -46,8 +51,10 @@ class Meter:
     """Of one process and one bucket. Safe from several threads, and in a fork begins anew."""
 
     def __init__(self, bucket: str, folder: Path | None = None, *, goes_on: bool = False) -> None:
-        """`goes_on`: with the record of a process that is gone, if there is one."""
+        """`bucket`: as bucket_of names it. `goes_on`: with the record of a process that is gone, if
+        there is one."""
         self.bucket, self._folder, self._goes_on = bucket, folder, goes_on
+        self._refusals = _REFUSALS.get(bucket.rpartition(":")[0] or _FIRST, True)
         self._lock = threading.Lock()
         self._total = Usage()
         self._weights: dict[str, tuple[int, float]] = {}  # path → bytes, since when
@@ -84,9 +91,13 @@ class Meter:
         try:
             yield
         except Exception as error:
-            if is_charged(error):
+            if self.is_charged(error):
                 self.add(**counted)
             raise
+
+    def is_charged(self, error: Exception) -> bool:
+        """Whether a request that failed is paid for."""
+        return self._refusals and was_answered(error)
 
     @contextmanager
     def writing(self, size: int, requests: int = 1) -> Iterator[None]:
@@ -203,8 +214,8 @@ def _forked() -> None:
 os.register_at_fork(after_in_child=_forked)
 
 
-def is_charged(error: Exception) -> bool:
-    """Whether a request that failed was answered, and so is charged."""
+def was_answered(error: Exception) -> bool:
+    """Whether a request that failed was refused, in a way that S3 charges for."""
     from obstore import exceptions
 
     told = (
@@ -246,6 +257,10 @@ def _unpacked(data: bytes) -> Usage | None:
 
 
 def bucket_of(store_url: str) -> str:
-    """Of an S3 store; "" for all others, of which nothing is counted."""
+    """As records are named by it: a bucket of S3 by its name, others with their scheme, since names
+    are each cloud's own. "": nothing is counted of such a store."""
     scheme, _, rest = store_url.partition("://")
-    return rest.partition("/")[0] if scheme == "s3" else ""
+    bucket = rest.partition("/")[0]
+    if scheme not in _REFUSALS:
+        return ""
+    return bucket if scheme == _FIRST else f"{scheme}:{bucket}"

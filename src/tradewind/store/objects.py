@@ -8,7 +8,7 @@ take the echo of our own success for somebody else's. So `create` knows for ever
   that one may yet fail; so only what can be read exists, and else it is tried again; or
 - nobody knows. If a later attempt then says that the key exists, its content tells whose it is.
 
-What S3 charges for is counted (meter.py). Where to go and as whom: handles.py.
+What clouds charge for is counted (meter.py). Where to go and as whom: handles.py.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tradewind.model import buckets
 from tradewind.store import meter, regions
 from tradewind.store.base import MOST_READ, check_key, check_prefix, check_size, no_such
 from tradewind.store.handles import first_words, handle, is_stranger, who_hint
+from tradewind.store.lending import held
 from tradewind.store.local import written_whole
 
 if TYPE_CHECKING:
@@ -70,7 +71,16 @@ class ObjectStore:
         environment = os.environ if env is None else env
         self._handle = handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s)
         self._once = handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s)
-        self.meter = meter.of(bucket, environment) if scheme == "s3" else meter.Meter(bucket)
+        self._parts = [
+            (
+                part,
+                handle(scheme, bucket, environment, retries=4, timeout_s=timeout_s, part=part),
+                handle(scheme, bucket, environment, retries=0, timeout_s=timeout_s, part=part),
+            )
+            for part in held.parts(scheme, bucket, environment)
+        ]
+        counted = meter.bucket_of(self.url)
+        self.meter = meter.of(counted, environment) if counted else meter.Meter(bucket)
         self._rng = rng or clock.generator()
         self._sleep = sleep
 
@@ -80,7 +90,7 @@ class ObjectStore:
 
         path = self._path(key)
         with self._troubles(key), self.meter.refused(reads=1):
-            answer = obstore.get(self._handle, path)
+            answer = obstore.get(self._at(path), path)
             size = answer.meta["size"]  # as the answer's head says: no more than that is received
             found = bytes(answer.bytes()) if size <= most else b""
         self.meter.add(reads=1, bytes_out=len(found))
@@ -101,7 +111,7 @@ class ObjectStore:
         found = []
         with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
             start = _start(self._prefix + prefix, self._prefix + check_key(after)) if after else ""
-            for page in obstore.list(self._handle, below or None, offset=start or None):
+            for page in obstore.list(self._at(below), below or None, offset=start or None):
                 found += [item["path"].removeprefix(self._prefix) for item in page]
                 self.meter.saw(page)
         self.meter.listed(len(found))
@@ -115,7 +125,7 @@ class ObjectStore:
         with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
             found = [
                 (item["size"], item["last_modified"].timestamp())
-                for page in obstore.list(self._handle, below or None)
+                for page in obstore.list(self._at(below), below or None)
                 for item in page
             ]
         self.meter.listed(len(found))
@@ -127,7 +137,7 @@ class ObjectStore:
 
         below = self._prefix + check_prefix(prefix)
         with self._troubles(prefix or "the store"), self.meter.refused(writes=1):
-            answer = obstore.list_with_delimiter(self._handle, below or None)
+            answer = obstore.list_with_delimiter(self._at(below), below or None)
         found = answer["common_prefixes"]
         self.meter.listed(len(found) + len(answer["objects"]))
         return sorted(path.rstrip("/").removeprefix(below) for path in found)
@@ -144,11 +154,14 @@ class ObjectStore:
                 self._sleep(min(4.0, 0.1 * 2**attempt) * (0.5 + self._rng.random()))
             asked = self._handle
             try:
-                obstore.put(self._once, path, data, mode="create", use_multipart=False)
+                obstore.put(
+                    self._at(path, once=True), path, data, mode="create", use_multipart=False
+                )
                 self.meter.add(writes=1, bytes_in=len(data))
                 return True
-            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
-                self.meter.add(writes=1, bytes_in=len(data))
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
+                if self.meter.is_charged(error):
+                    self.meter.add(writes=1, bytes_in=len(data))
                 try:
                     ours = self._holds(key, data)
                 except NotFound:
@@ -161,7 +174,7 @@ class ObjectStore:
                     raise self._translated(error, key) from None
                 unknown = error
             except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
-                if meter.is_charged(error):
+                if self.meter.is_charged(error):
                     self.meter.add(writes=1, bytes_in=len(data))
                 raise self._translated(error, key) from None
         if unknown is None:
@@ -180,7 +193,7 @@ class ObjectStore:
 
         path = self._path(key)
         with self._troubles(key), self.meter.writing(len(data)):
-            obstore.put(self._handle, path, data, use_multipart=False)
+            obstore.put(self._at(path), path, data, use_multipart=False)
         self.meter.replaced(path, len(data))
 
     @regions.followed
@@ -191,7 +204,7 @@ class ObjectStore:
         path = self._path(key)
         with self._troubles(key):
             try:
-                obstore.delete(self._handle, path)
+                obstore.delete(self._at(path), path)
                 self.meter.removed(path)
             except (exceptions.NotFoundError, FileNotFoundError) as error:
                 if _is_bucket(error):
@@ -212,7 +225,7 @@ class ObjectStore:
         # In one piece, or: begun, in parts, and completed.
         many = 1 if parts < 2 else parts + 2
         with stream, self._troubles(key), self.meter.writing(size, many):
-            obstore.put(self._handle, target, stream, **how)
+            obstore.put(self._at(target), target, stream, **how)
         self.meter.replaced(target, size)
 
     @regions.followed
@@ -238,21 +251,24 @@ class ObjectStore:
                     self.meter.add(writes=whole, bytes_in=len(part))
                     given += len(part)
                     yield part
-                # The last part, if it is not full, and its completion.
-                self.meter.add(writes=1 + (given % how["chunk_size"] > 0 or not given))
+                # The last part, if it is not full.
+                self.meter.add(writes=int(given % how["chunk_size"] > 0 or not given))
                 assert given == size, f"{given} bytes were given, not {size}"
             except BaseException as error:
                 errors.append(error)
                 raise
 
         try:
-            with self._troubles(key):
-                obstore.put(self._handle, target, watched(), **how)
-            self.meter.replaced(target, size)
-        except Exception:
+            with self._troubles(key), self.meter.refused(writes=1):
+                obstore.put(self._at(target), target, watched(), **how)
+            self.meter.add(writes=1)  # it is completed
+        except Exception as error:
             if errors:  # not the store's
                 raise errors[0] from None
-            raise
+            # Completed, not told so, and asked again: the upload is not known any more then.
+            if not (isinstance(error, NotFound) and self._weighs(key, size)):
+                raise
+        self.meter.replaced(target, size)
 
     @regions.followed
     def get_range(self, key: str, start: int, length: int) -> memoryview:
@@ -260,7 +276,7 @@ class ObjectStore:
 
         path = self._path(key)
         with self._troubles(key), self.meter.refused(reads=1):
-            found = memoryview(obstore.get_range(self._handle, path, start=start, length=length))
+            found = memoryview(obstore.get_range(self._at(path), path, start=start, length=length))
         self.meter.add(reads=1, bytes_out=len(found))
         return found
 
@@ -270,7 +286,7 @@ class ObjectStore:
 
         path = self._path(key)
         with self._troubles(key), self.meter.refused(reads=1):
-            size = int(obstore.head(self._handle, path)["size"])
+            size = int(obstore.head(self._at(path), path)["size"])
         self.meter.add(reads=1)
         return size
 
@@ -281,7 +297,7 @@ class ObjectStore:
 
         source = self._path(key)
         with self._troubles(key), self.meter.refused(reads=1):
-            answer = obstore.get(self._handle, source)
+            answer = obstore.get(self._at(source), source)
         self.meter.add(reads=1)
         size, tag, done = answer.meta["size"], answer.meta["e_tag"], 0
         check_size(key, self.url, size, most)
@@ -300,7 +316,7 @@ class ObjectStore:
                 # Cut off: go on from there, if it is still the same object.
                 self._sleep(0.1 * 2**attempt)
                 answer = obstore.get(
-                    self._handle, source, options={"range": {"offset": done}, "if_match": tag}
+                    self._at(source), source, options={"range": {"offset": done}, "if_match": tag}
                 )
                 self.meter.add(reads=1)
             raise SourceFailed(f"{key} in {self.url} ended early, again and again")
@@ -311,15 +327,28 @@ class ObjectStore:
 
         path = self._path(key)
         with self._troubles(key), self.meter.refused(reads=1):
-            written = obstore.head(self._handle, path)["last_modified"].timestamp()
+            written = obstore.head(self._at(path), path)["last_modified"].timestamp()
         self.meter.add(reads=1)
         return written
+
+    def _weighs(self, key: str, size: int) -> bool:
+        try:
+            return self.size(key) == size
+        except (NotFound, NoAccess, SourceFailed):
+            return False
 
     def _holds(self, key: str, data: bytes) -> bool:
         try:
             return self.get(key, most=len(data)) == data
         except TooLarge:
             return False
+
+    def _at(self, path: str, *, once: bool = False) -> Handle:
+        """By which what lies there is asked for."""
+        for prefix, usual, single in self._parts:
+            if path.startswith(prefix):
+                return single if once else usual
+        return self._once if once else self._handle
 
     def _path(self, key: str) -> str:
         return self._prefix + check_key(key)
@@ -380,7 +409,7 @@ class ObjectStore:
         if denied or isinstance(error, (*refused, PermissionError)) or _is_credentials(error):
             return NoAccess(
                 f"{self.url} refused access to {key}: {first_words(error)}",
-                hint=who_hint(error),
+                hint=who_hint(error, self.url),
             )
         if isinstance(error, exceptions.PreconditionError):
             return SourceFailed(

@@ -15,9 +15,11 @@ from tradewind import store
 from tradewind.base import clock
 from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.boot import Boot
+from tradewind.providers.cloud import Signalled
 from tradewind.store import meter
 from tradewind.store.base import Store
-from tradewind.supervisor import notice
+from tradewind.store.lending import held
+from tradewind.supervisor import loopback, notice
 from tradewind.supervisor.folder import MachineFolder, read_boot
 from tradewind.supervisor.runtime import Supervisor
 from tradewind.supervisor.watch import Watch
@@ -35,13 +37,19 @@ def main(argv: list[str], *, speed: float = 1.0) -> int:
         folder = MachineFolder(path.parent)
         folder.lock()
         os.environ[meter.VARIABLE] = str(folder.used)
+        if boot.pass_file:
+            os.environ[held.VARIABLE] = boot.pass_file  # where it lies, and not what it is
+            os.environ.update(loopback.serve(Path(boot.pass_file)))
         watch = Watch(folder.up_since_s(boot), speed)
-        supervisor = Supervisor(boot, _opened(boot), folder, watch, notice.source(boot.notice))
+        told = notice.source(boot.notice)
+        supervisor = Supervisor(boot, _opened(boot), folder, watch, told)
     except TradewindError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_code
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda number, _: supervisor.end(f"signal {number} from outside"))
+    if isinstance(told, Signalled):
+        signal.signal(signal.SIGTERM, lambda number, _: supervisor.signalled(told))
     supervisor.run()
     return 0
 

@@ -1,10 +1,11 @@
 """A supervisor's exchange with the store, as generators of I/O steps.
 
-Checkpoints are `runs/<run-id>/checkpoints/<leg>/<step>.json`, each created when all of its parts
-are there. A leg continues from the greatest key of the legs before it: the newest leg that saved
-anything, however far an older one, replaced but alive, may have come since. All machines of a leg
-must agree, so rank 0 chooses, and signs it: others could write there too, and what they have put
-there is not followed.
+Checkpoints are `runs/<run-id>/checkpoints/<turn>/<step>.json`, each created when all of its parts
+are there. A leg's turn is its number; of one that was in a queue while others worked, it is a
+later one. A leg continues from the greatest key of the turns before its own: the newest leg that
+saved anything, however far an older one, replaced but alive, may have come since. All machines of a
+leg must agree, so rank 0 chooses, and signs it: others could write there too, and what they have
+put there is not followed.
 """
 
 from __future__ import annotations
@@ -17,14 +18,22 @@ from msgspec.structs import replace
 
 from tradewind.base import signing
 from tradewind.base.decoding import decoder
-from tradewind.base.errors import TooLarge, TradewindError
+from tradewind.base.errors import BadFile, TooLarge, TradewindError
 from tradewind.base.steps import Steps
 from tradewind.journal import journal
 from tradewind.model import bounds, places
-from tradewind.model.event import Ended, LaunchRefused, LegDraining, LegOver, LegRequested
+from tradewind.model.event import (
+    Ended,
+    LaunchRefused,
+    LegDraining,
+    LegOver,
+    LegRequested,
+    MachinesFound,
+)
 from tradewind.model.plausible import MOST_WORDS
 from tradewind.model.run import Heartbeat
 from tradewind.model.usage import Usage
+from tradewind.store import lending
 from tradewind.store.steps import Create, Find, ListAfter, Replace
 from tradewind.supervisor.decide import Act, Job, Me, decide
 
@@ -43,19 +52,20 @@ def beat(
 
     The runtime takes the same three apart, to decide on what it sees once it has learnt, and to
     carry that out before a store that hangs is told."""
-    yield from learn(me)
+    yield from learn(me, uptime_s)
     acts = decide(me, job, uptime_s)
     yield from tell(me, job, uptime_s, used)
     return acts
 
 
-def learn(me: Me) -> Steps[None]:
+def learn(me: Me, uptime_s: float) -> Steps[None]:
     """Whatever goes wrong, the network, a key that has expired, a journal that is too new: for how
     long nothing could be learnt is what decides."""
     with suppress(TradewindError):
         yield from orders(me)
         me.heard = True
-        if me.resume is None and not me.fenced and not me.relieves:
+        yield from renew(me, uptime_s)
+        if me.resume is None and me.may_begin:
             yield from choose_resume(me)
         elif me.nodes > 1 and not me.met:
             yield from put_back(me)
@@ -79,13 +89,43 @@ def orders(me: Me) -> Steps[None]:
                 me.fenced = f"its leg has ended: {event.reason}"
             elif isinstance(event, LegOver) and event.leg == me.relieves:
                 me.relieves = 0  # what it saved is there to go on from
+            elif isinstance(event, LegOver | LaunchRefused) and event.leg in me.beside:
+                me.beside.discard(event.leg)
             elif isinstance(event, LegRequested) and event.request.leg > me.leg:
-                if event.request.relieves != me.leg:
+                me.last = event.request.leg
+                if event.request.beside == me.leg:
+                    me.beside.add(event.request.leg)
+                elif event.request.relieves != me.leg:
                     me.fenced = me.fenced or "another leg has replaced it"
+            elif isinstance(event, MachinesFound) and me.waits:
+                me.found |= {each.rank for each in event.machines if each.leg == me.leg}
+                if len(me.found) == me.nodes:
+                    me.waits, me.turn = False, me.last + 1  # as lifecycle/fold.py counts
             elif isinstance(event, Ended):
                 me.fenced = me.fenced or f"the run has ended: {event.reason}"
             elif isinstance(event, LegDraining) and event.leg == me.leg:
                 me.draining = event.reason
+
+
+def renew(me: Me, uptime_s: float) -> Steps[None]:
+    """Takes a newer pass to the store, once half of the present one's time is over: then a
+    controller is asked for one, by the heartbeat. It was lent after the look before, which did not
+    find it, so no clock but this machine's own tells how long it lasts."""
+    left_s = me.pass_left_s(uptime_s)
+    if left_s is None or me.pass_ends or left_s >= me.pass_for_s / 2:
+        return
+    found: lending.Pass | None = None
+    with suppress(BadFile):  # too large to be one, too
+        data = yield Find(places.a_pass(me.run_id, me.launch_id, me.rank), bounds.PASS)
+        found = lending.decoded(data) if data is not None else None
+    before_s, me.pass_looked_s = me.pass_looked_s, uptime_s
+    if found is None or found.mark == me.pass_seen or found.run_id != me.run_id:
+        return
+    me.pass_seen = found.mark
+    until_s = before_s + found.for_s
+    if until_s > me.pass_until_s:  # else the next one will do: it is counted from this look
+        me.pass_lent_s, me.pass_for_s, me.pass_until_s = before_s, found.for_s, until_s
+        me.pass_data = data
 
 
 def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None]:
@@ -109,10 +149,12 @@ def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None
         stalled_s=job.stalled_s,
         idle_s=job.idle_s,
         figures=job.figures,
+        pass_left_s=me.pass_left_s(uptime_s),
+        serving=job.serving,
     )
     if _decode(_encode(beat)) is None:
         # Figures are the job's own words: if they cannot be true, they shall not cost the machine.
-        beat = replace(beat, figures=())
+        beat = replace(beat, figures=(), serving=None)
     me.beat += 1
     data = _sealed(beat, me) if usage is None else _counting_itself(beat, usage, me)
     yield Replace(places.heartbeat(me.run_id, me.machine_id), data)
@@ -189,6 +231,6 @@ def _pointer(place: str, me: Me) -> Steps[str | None]:
 
 
 def _is_earlier(key: str, me: Me) -> bool:
-    """A checkpoint of this run, and of a leg before this one."""
+    """A checkpoint of this run, and of a leg that has worked before this one."""
     folder = places.checkpoints(me.run_id)
-    return folder < key < f"{folder}{me.leg:06d}/" and key.startswith(folder)
+    return folder < key < f"{folder}{me.turn:06d}/" and key.startswith(folder)

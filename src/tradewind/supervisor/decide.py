@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from tradewind.model.figures import Figures
-from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, SHUTDOWN_S, UNATTENDED_S, UNREACHABLE_S
+from tradewind.model.serving import Serving
+from tradewind.model.timing import (
+    BEAT_S,
+    DRAIN_S,
+    FENCE_S,
+    PASS_ENDS_S,
+    SHUTDOWN_S,
+    UNATTENDED_S,
+    UNREACHABLE_S,
+)
 
 
 class Job(Struct, frozen=True):
@@ -37,6 +46,8 @@ class Job(Struct, frozen=True):
     """For how long it has made no step and used nothing."""
     figures: tuple[Figures, ...] = ()
     """What its processes measure of themselves: passed on, and nothing is decided by it."""
+    serving: Serving | None = None
+    """The same of a replica's engine."""
 
 
 @dataclass(slots=True)
@@ -65,6 +76,17 @@ class Me:
     beat: int = 0
     relieves: int = 0
     """The leg that must be over before the job begins; 0: none, or none any more."""
+    waits: bool = False
+    """The journal has not found all machines of the leg yet, and it must before the job begins."""
+    found: set[int] = field(default_factory=set)
+    """The ranks that it has found."""
+    beside: set[int] = field(default_factory=set)
+    """Legs that work while this one waits in a queue: they must be over, too."""
+    last: int = 0
+    """The greatest number of a leg in the journal; 0: its own."""
+    turn: int = 0
+    """The number that its checkpoints have, which are in the order in which legs have worked: that
+    of the leg, or a later one where others had their turn first. 0 until it is known."""
     fenced: str = ""
     """Why the leg is over; empty while it is not."""
     draining: str = ""
@@ -84,8 +106,37 @@ class Me:
     """The same, when it was killed last."""
     saved: float = 0.0
     """The most that was reported: it stays saved, whatever a job that begins again says."""
+    launch_id: str = ""
+    """Under which its passes lie in the store."""
+    pass_for_s: int = 0
+    """How long the pass lasts that it holds; 0: it needs none."""
+    pass_until_s: float = 0.0
+    """Uptime when that ends, at the earliest."""
+    pass_lent_s: float = 0.0
+    """Uptime when it was lent, at the earliest."""
+    pass_looked_s: float = 0.0
+    """Uptime when it looked last for a newer one; before that, when this one was lent."""
+    pass_seen: str = ""
+    """Which was there then (store/lending/base.py)."""
+    pass_data: bytes = field(default=b"", repr=False)
+    """The newer one, as it was found: for whoever drives this to put where processes find it."""
+    pass_ends: bool = False
+    """It has decided to stop because nobody renewed it: a newer one comes too late."""
     idle_since_s: float | None = None
     shut_down: bool = False
+
+    def __post_init__(self) -> None:
+        self.last = self.leg
+        if not self.waits:
+            self.turn = self.leg
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether no other leg can be at work."""
+        return not (self.fenced or self.relieves or self.waits or self.beside)
+
+    def pass_left_s(self, uptime_s: float) -> float | None:
+        return max(self.pass_until_s - uptime_s, 0.0) if self.pass_for_s else None
 
 
 class Start(Struct, frozen=True):
@@ -107,6 +158,8 @@ class Stop(Struct, frozen=True):
 class ShutDown(Struct, frozen=True):
     reason: str
 
+
+_PASS_ENDS = "its pass to the store ends, and no controller renewed it"
 
 Act = Start | Save | Stop | ShutDown
 
@@ -130,6 +183,9 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
         elif silent_s < 2 * BEAT_S and _left_s(me, uptime_s) < DRAIN_S:
             me.shut_down = True  # it has been reported, and nothing else can be done in that time
             return [ShutDown(f"it is done, and its time is up in {_left_s(me, uptime_s):.0f} s")]
+        elif silent_s < 2 * BEAT_S and me.pass_ends:
+            me.shut_down = True
+            return [ShutDown(_PASS_ENDS)]
         elif uptime_s - me.idle_since_s >= UNATTENDED_S:
             me.shut_down = True
             return [ShutDown(f"it is done, and no controller came for {UNATTENDED_S} s")]
@@ -141,6 +197,8 @@ def decide(me: Me, job: Job, uptime_s: float) -> list[Act]:
     if job.state == "exited":
         return _exited(me, job, uptime_s)
     why = _save_why(me, uptime_s)
+    if why == _PASS_ENDS:
+        me.pass_ends = True
     if why and job.state == "running" and not me.asked_to_save:
         me.asked_to_save, me.doing, me.reason = True, "saving", why
         return [Save(why)]
@@ -175,6 +233,9 @@ def _save_why(me: Me, uptime_s: float) -> str:
     left_s = _left_s(me, uptime_s)
     if left_s < DRAIN_S:
         return f"its time is up in {left_s:.0f} s"
+    pass_left_s = me.pass_left_s(uptime_s)
+    if me.pass_ends or (pass_left_s is not None and pass_left_s < PASS_ENDS_S):
+        return _PASS_ENDS
     return ""
 
 

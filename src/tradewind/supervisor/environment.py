@@ -35,7 +35,7 @@ _PREFIXES = (
     "LC_",
     "TRADEWIND_",  # ours; by TRADEWIND_MACHINE a machine's processes are found
     # devices, and how the processes of a training talk to each other
-    "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "HIP_", "ROCR_",
+    "CUDA_", "CUBLAS_", "CUDNN_", "NVIDIA_", "HIP_", "ROCR_", "TPU_", "LIBTPU_", "PJRT_",
     "NCCL_", "GLOO_", "UCX_", "FI_", "RDMAV_",
     # PyTorch, JAX and what they compute with
     "JAX_", "XLA_",

@@ -26,6 +26,7 @@ class Blame(NamedTuple):
 
 _USER, _INFRASTRUCTURE = "user", "infrastructure"
 _KILLED = "a worker was killed (SIGKILL)"
+_ASKED = "a worker was asked to end (SIGTERM)"
 
 WORDS: tuple[tuple[str, str, str], ...] = (
     # A user's own, though they look like trouble of the machine: first.
@@ -53,6 +54,10 @@ WORDS: tuple[tuple[str, str, str], ...] = (
      r"reset) by peer", _INFRASTRUCTURE, "another machine went away"),
     # What torchrun, make or a shell say of their children.
     (r"exitcode\s*:\s*-9\b", _INFRASTRUCTURE, _KILLED),
+    # Of the first worker that ended, as torchrun itself asks the others: a rank on another machine
+    # told it, and it saved and obeyed.
+    (r"Root Cause \(first observed failure\):(?:(?!exitcode).){0,400}exitcode\s*:\s*(?:143|-15)\b",
+     _INFRASTRUCTURE, _ASKED),
     (r"exitcode\s*:\s*-7\b", _INFRASTRUCTURE, "a worker's bus error: memory, disk or a device"),
     (r"Bus error", _INFRASTRUCTURE, "a bus error: memory, disk or a device"),
 )  # fmt: skip
@@ -76,7 +81,7 @@ def blame(code: int, tail: str = "") -> Blame:
         return Blame("", "")
     for words, trouble, reason in _WORDS:
         if words.search(tail):
-            return Blame(trouble, reason, reason == _KILLED)
+            return Blame(trouble, reason, reason in (_KILLED, _ASKED))
     signal = 128 - code if 128 < code < 160 else code
     if signal in CODES:
         return Blame(_INFRASTRUCTURE, CODES[signal], signal in _AGAIN)

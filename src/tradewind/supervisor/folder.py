@@ -7,6 +7,7 @@ lock           held by the supervisor that lives    setup.done     the setup has
 progress.json  written by the job                   save           there when the job is to save
 metrics.jsonl  appended to by the job               outputs.back   outputs of earlier legs are here
 telemetry/     written by each rank of the job      cadence.json   how often the job is to save
+serving.json   what a replica's engine says of itself
 compiled/      a folder for each try: what PyTorch and Triton compile
 used/          what each process asked of the store (store/meter.py)
 
@@ -93,6 +94,7 @@ class MachineFolder:
         self.spool = self.path / "spool.log"
         self.progress = self.path / "progress.json"
         self.metrics = self.path / "metrics.jsonl"
+        self.serving = self.path / "serving.json"
         self.save = self.path / "save"
         self.cadence = self.path / "cadence.json"
         self.telemetry = self.path / "telemetry"

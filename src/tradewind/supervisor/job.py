@@ -12,9 +12,7 @@ be called at any time, and again.
 
 from __future__ import annotations
 
-import os
 import shutil
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,9 +20,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct, json
+from msgspec.structs import replace as replace_fields
 
-import tradewind
 from tradewind.base import clock
+from tradewind.base.decoding import decoder
 from tradewind.base.errors import (
     BadFile,
     InvalidValue,
@@ -35,15 +34,15 @@ from tradewind.base.errors import (
 )
 from tradewind.base.ownfiles import replace
 from tradewind.journal import journal
-from tradewind.model import bounds, places
+from tradewind.model import bounds, places, torchrun
 from tradewind.model.boot import Boot, sha256_of
 from tradewind.model.event import LegRequested, Submitted
 from tradewind.model.figures import Figures
 from tradewind.model.run import Spec, Way
+from tradewind.model.serving import Serving
 from tradewind.model.timing import UNREACHABLE_S
-from tradewind.store import meter
 from tradewind.store.base import Store
-from tradewind.supervisor import disk, environment, keeper, meeting, progress
+from tradewind.supervisor import disk, given, keeper, meeting, progress, variables
 from tradewind.supervisor.cadence import Cadence
 from tradewind.supervisor.command import Command
 from tradewind.supervisor.decide import Job
@@ -64,6 +63,7 @@ _KILL_S = 15.0
 _ASK_AGAIN_S = 2.0
 _TEMPFAIL = 75
 _HERE = "127.0.0.1"
+_serving = decoder(Serving)
 
 
 class _Cancelled(Exception):
@@ -112,6 +112,7 @@ class Work:
         self._save_until_s: float | None = None
         """Until when a job that is asked to save, and its outputs, have time."""
         self._quiet = Quiet(of_machine(lambda: keeper.find(f"{self._mark}/command")))
+        self._turn = boot.leg
         self.left: dict[str, bytes] = {}
         """What it has put into the store for the other machines of the leg, by key."""
         self._found = 0.0
@@ -136,13 +137,15 @@ class Work:
         if end is not None:
             return Job(
                 "exited", told.step, None, saved, end.code, end.trouble, end.tail, end.again,
-                setup=end.setup,
+                setup=end.setup, serving=self._served(),
             )  # fmt: skip
         if self._thread is None:
             return Job("none", told.step, told.rate, saved)
         stalled_s, idle_s = 0.0, 0.0
         figures: tuple[Figures, ...] = ()
+        serving: Serving | None = None
         if self._part == "command":
+            serving = self._serves()
             figures = files.read(self._folder.telemetry, clock.epoch())
             stalled_s, idle_s = self._quiet.seen(told.step, self._watch.uptime_s())
             if self.spec is not None:
@@ -151,12 +154,29 @@ class Work:
                 self._outputs.seen(told.step, saved, self._watch.uptime_s())
         return Job(
             "running", told.step, told.rate, saved, stalled_s=stalled_s, idle_s=idle_s,
-            figures=figures,
+            figures=figures, serving=serving,
         )  # fmt: skip
 
-    def start(self, resume: str) -> None:
-        """Nothing is left of an earlier try: its keeper has seen to that."""
-        for path in (self._folder.save, self._folder.progress):
+    def _serves(self) -> Serving | None:
+        """What the engine says, where there is one; where it can be reached is ours to say."""
+        try:
+            told = _serving(self._folder.serving.read_bytes())
+        except OSError:
+            return None
+        if told is None:
+            return None
+        return replace_fields(told, host=self._boot.host, public=self._boot.public)
+
+    def _served(self) -> Serving | None:
+        """What an engine that has ended said last: what it has counted is for its bill."""
+        told = self._serves()
+        return replace_fields(told, state="draining") if told is not None else None
+
+    def start(self, resume: str, turn: int = 0) -> None:
+        """Nothing is left of an earlier try: its keeper has seen to that. `turn`: the number that
+        its checkpoints have; 0: that of the leg."""
+        self._turn = turn or self._boot.leg
+        for path in (self._folder.save, self._folder.progress, self._folder.serving):
             with suppress(OSError):  # a disk that is read-only by now: the job will tell
                 path.unlink(missing_ok=True)
         shutil.rmtree(self._folder.telemetry, ignore_errors=True)
@@ -263,17 +283,18 @@ class Work:
     def _all(self, resume: str, cancelled: threading.Event) -> int:
         if self.spec is None:
             self.spec = self._patiently(self._submitted, cancelled)
-        given = self.spec.job
-        command = _text(given, "command")
+        job = self.spec.job
+        command = given.text(job, "command")
         if not command:
             raise InvalidValue("the job has no command")
         if not self._folder.work.is_dir():
-            packed, sha256 = _text(given, "bundle"), _text(given, "bundle_sha256")
+            packed, sha256 = given.text(job, "bundle"), given.text(job, "bundle_sha256")
             self._patiently(lambda: self._fetch(packed, sha256), cancelled)
-        folder = _workdir(self._folder.work, _text(given, "workdir"))
-        env = self._env(self.spec) | self._patiently(self._secrets, cancelled)
+        folder = _workdir(self._folder.work, given.text(job, "workdir"))
+        env = variables.of_job(self._boot, self.spec, self.way, self._folder, self._turn)
+        env |= self._patiently(self._secrets, cancelled)
         self._cadence.tell(self.spec, self.way, self._watch.uptime_s())
-        setup = _text(given, "setup")
+        setup = given.text(job, "setup")
         if setup and not self._folder.setup_done.exists():
             self._setting_up = True
             code = self._run(setup, "setup", folder, env, cancelled)
@@ -282,14 +303,14 @@ class Work:
                 return code
             self._setting_up = False
             self._folder.setup_done.touch()
-        patterns = _list(given, "outputs")
+        patterns = given.texts(job, "outputs")
         if patterns and self._outputs is None:
             self._outputs = self._patiently(lambda: self._outputs_in(folder, patterns), cancelled)
         if self._boot.nodes == 1:
             resume = self._patiently(lambda: self._newest(resume), cancelled)
         env["TRADEWIND_RESUME"] = resume
-        env = self._caches() | env
-        if self._boot.nodes > 1 or meeting.is_torchrun(command):
+        env = variables.caches(self._folder) | env
+        if self._boot.nodes > 1 or torchrun.is_torchrun(command):
             address = self._meet(cancelled)
             env |= {"MASTER_ADDR": address.host, "MASTER_PORT": str(address.port)}
             command = meeting.with_address(command, self._boot.nodes, self._boot.rank, address)
@@ -373,7 +394,7 @@ class Work:
         return made
 
     def _secrets(self) -> dict[str, str]:
-        named = _table(self.spec.job, "secrets") if self.spec else {}
+        named = given.table(self.spec.job, "secrets") if self.spec else {}
         if not named:
             return {}
         from tradewind.supervisor import secrets
@@ -383,7 +404,7 @@ class Work:
     def _newest(self, resume: str) -> str:
         """What this leg has saved itself, if it has: after a failure in place, or a restart."""
         boot = self._boot
-        mine = f"{places.checkpoints(boot.run_id)}{boot.leg:06d}/"
+        mine = f"{places.checkpoints(boot.run_id)}{self._turn:06d}/"
         found = max(self._store.list_after(mine), default=resume)
         self._found = max(self._found, progress.of_checkpoint(found).saved)
         return found
@@ -428,87 +449,10 @@ class Work:
         if cancelled.wait(self._watch.real_s(_ASK_AGAIN_S)):
             raise _Cancelled
 
-    def _env(self, spec: Spec) -> dict[str, str]:
-        boot = self._boot
-        own = _table(spec.job, "env")
-        # `python` is the one that has Tradewind, as where the run was submitted.
-        folders = [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
-        inherited = environment.inherited(os.environ, (boot.store_url, spec.data))
-        for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR"):
-            inherited.pop(name, None)  # see _caches
-        return {
-            **inherited,
-            "PATH": os.pathsep.join(folders),
-            "PYTHONUNBUFFERED": "1",
-            **own,
-            **self._ours(own.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))),
-            "TRADEWIND_RUN": boot.run_id,
-            "TRADEWIND_LEG": str(boot.leg),
-            "TRADEWIND_RANK": str(boot.rank),
-            "TRADEWIND_NODES": str(boot.nodes),
-            "TRADEWIND_STORE": boot.store_url,
-            "TRADEWIND_RESUME": "",
-            "TRADEWIND_PROGRESS": str(self._folder.progress),
-            "TRADEWIND_METRICS": str(self._folder.metrics),
-            "TRADEWIND_SAVE": str(self._folder.save),
-            "TRADEWIND_CADENCE": str(self._folder.cadence),
-            "TRADEWIND_LAYOUT": _layout(self.way),
-            "TRADEWIND_TELEMETRY": str(self._folder.telemetry),
-            meter.VARIABLE: str(self._folder.used),
-        }
-
-    def _caches(self) -> dict[str, str]:
-        """Where this try compiles to, unless the workload says where."""
-        folder = self._folder.new_compiled()
-        return {
-            "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
-            "TRITON_CACHE_DIR": str(folder / "triton"),
-        }
-
-    def _ours(self, path: str) -> dict[str, str]:
-        """So that whatever Python runs the job finds `tradewind`, where only a kit has brought it:
-        a folder with that and nothing else comes behind the user's own, and what it needs (msgspec,
-        obstore) behind all that the job has itself."""
-        package = Path(tradewind.__file__).parent
-        if not package.is_relative_to(self._folder.path / "kit"):
-            return {}
-        alone = self._folder.path / "for-job"
-        alone.mkdir(exist_ok=True)
-        with suppress(FileExistsError):
-            (alone / "tradewind").symlink_to(package)
-        folders = [path, str(alone)] if path else [str(alone)]
-        return {"PYTHONPATH": os.pathsep.join(folders), "TRADEWIND_SITE": str(package.parent)}
-
     def _end_all(self, *parts: str) -> None:
         for part in parts:
             with suppress(OSError):
                 keeper.end_all(f"{self._mark}/{part}")
-
-
-def _layout(way: Way | None) -> str:
-    """How the plan of what was bought spreads the work, as JSON; empty where it does not say."""
-    return json.encode(way.layout).decode() if way is not None and way.layout else ""
-
-
-def _text(given: dict[str, Any], name: str) -> str:
-    value = given.get(name) or ""
-    if not isinstance(value, str):
-        raise BadFile(f"the job's {name} is {value!r} and no text")
-    return value
-
-
-def _table(given: dict[str, Any], name: str) -> dict[str, str]:
-    table = given.get(name) or {}
-    if not isinstance(table, dict):
-        raise BadFile(f"the job's {name} is not a table of names and values")
-    return {str(key): str(value) for key, value in table.items()}
-
-
-def _list(given: dict[str, Any], name: str) -> tuple[str, ...]:
-    value = given.get(name) or ()
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise BadFile(f"the job's {name} is not a list of text")
-    return tuple(value)
 
 
 def _check(bundle: Path, sha256: str) -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tradewind.base import signing
 from tradewind.base.errors import NotFound, TooLarge
-from tradewind.model import bounds, places
+from tradewind.model import bounds, places, torchrun
 from tradewind.store.base import Store
 
 
@@ -70,14 +70,10 @@ def _parsed(data: bytes) -> Address | None:
     return Address(named[1], int(named[2]))
 
 
-def is_torchrun(command: str) -> bool:
-    return re.match(r"\s*torchrun(\s|$)", command) is not None
-
-
 def with_address(command: str, nodes: int, rank: int, address: Address) -> str:
     """A `torchrun …` command that knows the others. One whose user has said how the machines meet
     (`--nnodes`, `--standalone`, any `--rdzv…`) stays as it is."""
-    if not is_torchrun(command) or _has(command, "nnodes", "standalone", "rdzv"):
+    if not torchrun.is_torchrun(command) or torchrun.meets(command):
         return command
     options = {
         "nnodes": str(nodes),
@@ -85,16 +81,4 @@ def with_address(command: str, nodes: int, rank: int, address: Address) -> str:
         "master-addr": address.host,
         "master-port": str(address.port),
     }
-    told = [
-        f"--{name}={shlex.quote(value)}"
-        for name, value in options.items()
-        if not _has(command, name)
-    ]
-    return re.sub(r"^(\s*torchrun)", lambda found: " ".join([found[1], *told]), command, count=1)
-
-
-def _has(command: str, *names: str) -> bool:
-    """torchrun takes - and _ alike. An option of the script's own with such a name counts too: then
-    the user has to say all of it."""
-    either = "|".join(name.replace("-", "[-_]") for name in names)
-    return re.search(rf"(?:^|\s)--(?:{either})", command) is not None
+    return torchrun.told(command, {name: shlex.quote(each) for name, each in options.items()})

@@ -12,9 +12,9 @@ supervisor turns the machine off when it ends; a local one has ended with it.
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 from copy import copy
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
@@ -25,18 +25,20 @@ from tradewind.model import places
 from tradewind.model.boot import Boot
 from tradewind.model.timing import BEAT_S, DRAIN_S, EACH_S
 from tradewind.model.usage import Usage
-from tradewind.store import meter
+from tradewind.store import lending, meter
 from tradewind.store.base import Store
+from tradewind.store.lending import held
 from tradewind.supervisor.beat import learn, tell
 from tradewind.supervisor.channel import Channel, Exchange
 from tradewind.supervisor.decide import Act, Job, Me, Save, ShutDown, Start, Stop, decide
 from tradewind.supervisor.folder import FINAL, MachineFolder, State
 from tradewind.supervisor.job import LAST_WORDS_S, Work
 from tradewind.supervisor.logs import WAIT_S, Shipper, Shippers, Spool
+from tradewind.supervisor.wake import Wake
 from tradewind.supervisor.watch import Watch
 
 if TYPE_CHECKING:
-    from tradewind.providers.cloud import Notice
+    from tradewind.providers.cloud import Notice, Signalled
 
 _LOOK_S = 1.0
 """Between two looks at what nobody wakes us for: a notice, the hard stop, progress."""
@@ -62,12 +64,16 @@ class Supervisor:
         """`folder` is locked by the caller."""
         self._watch, self._notice, self._folder = watch, notice, folder
         self._bucket = meter.bucket_of(boot.store_url)
-        self._wake = threading.Event()
+        self._wake = Wake()
         self._asked_to_end = ""
+        self._ends_when_told = False
         kept = folder.state().succeeded()
         with suppress(NoAccess):
             folder.keep(kept)
         self.me = _me(boot, kept)
+        self._pass_file = Path(boot.pass_file)
+        if boot.pass_file:
+            _hold(self.me, held.read(self._pass_file), watch)
         self._spool = Spool(folder.spool)
         here = (store, boot.run_id, boot.leg, boot.rank)
         self._shipper = Shippers(
@@ -99,7 +105,6 @@ class Supervisor:
                 self._tick()
                 if not self.me.shut_down:
                     self._wake.wait(self._watch.real_s(_LOOK_S))
-                    self._wake.clear()
             return self.me.reason
         finally:
             self._work.stop()
@@ -115,6 +120,12 @@ class Supervisor:
         self._asked_to_end = reason
         self._wake.set()
 
+    def signalled(self, notice: Signalled) -> None:
+        """From a signal handler: the machine is to be taken."""
+        notice.heard()
+        self._ends_when_told = True
+        self._wake.set()
+
     def _tell_the_end(self) -> None:
         """What is being told now may be older than the last decision: then once more."""
         uptime_s = self._watch.uptime_s()
@@ -125,7 +136,6 @@ class Supervisor:
                 if self._watch.uptime_s() >= until_s:
                     return
                 self._wake.wait(self._watch.real_s(_LOOK_S))
-                self._wake.clear()
 
     def _used(self) -> Usage | None:
         """By all processes of this machine; None where nobody charges for it."""
@@ -144,6 +154,9 @@ class Supervisor:
             self._work.save_soon()
         if self._asked_to_end and not me.fenced:
             me.fenced = self._asked_to_end
+        if self._ends_when_told and self._has_ended:
+            me.shut_down = True  # all is saved and told, and nobody can ask for more
+            return
         if self._kill_at_s is not None and uptime_s >= self._kill_at_s:
             self._kill_at_s = None
             self._spool.remark("the job was killed: its time to save ran out")
@@ -156,15 +169,20 @@ class Supervisor:
     def _go_on(self, job: Job, uptime_s: float) -> None:
         me = self.me
         # With the number of starts: a job that fails at once ends as it did before.
-        known = (job.state, job.exit_code, me.notice, me.at_risk, me.doing, me.fenced, self._starts)
+        serves = job.serving.news if job.serving else ()
+        known = (
+            job.state, job.exit_code, me.notice, me.at_risk, me.doing, me.fenced, self._starts,
+            serves,
+        )  # fmt: skip
         changed = known != self._known and not self._has_ended
         if self._exchange is None and (uptime_s >= self._next_s or changed):
             self._known, self._next_s = known, uptime_s + EACH_S
             me.left |= self._work.left
-            self._begin(learn(me), uptime_s, learning=True)
+            self._begin(learn(me, uptime_s), uptime_s, learning=True)
         if self._exchange is not None and self._is_done(self._exchange, uptime_s):
             self._exchange = None
             if self._learning:
+                self._take_pass()
                 if self.me.resume is None and self.me.rank:  # rank 0 will choose in a moment
                     self._next_s = min(self._next_s, uptime_s + _LOOK_S)
                 self._act(job, uptime_s)
@@ -189,6 +207,18 @@ class Supervisor:
                 self._exchange = None
                 self._act(job, uptime_s)
                 self._begin_to_tell(job, uptime_s)
+
+    def _take_pass(self) -> None:
+        """Where all processes of this machine find it, from now on."""
+        me = self.me
+        if not me.pass_data:
+            return
+        try:
+            lent_s = self._watch.monotonic_s(me.pass_lent_s)
+            held.keep(self._pass_file, lending.decoded(me.pass_data), lent_s)
+            me.pass_data = b""
+        except NoAccess as error:  # a full disk: tried again at the next beat
+            self._spool.remark(f"the new pass to the store cannot be kept: {error.message}")
 
     def _holds_back(self, uptime_s: float) -> bool:
         """The end is told when the last words are in the store: who hears of it may take the
@@ -224,7 +254,7 @@ class Supervisor:
         for act in acts:
             if isinstance(act, Start):
                 assert self.me.resume is not None
-                self._work.start(self.me.resume)
+                self._work.start(self.me.resume, self.me.turn)
                 self._starts += 1
                 self._wake.set()
             elif isinstance(act, Save):
@@ -270,13 +300,20 @@ def _cannot_wait(me: Me, job: Job, uptime_s: float) -> bool:
 def _me(boot: Boot, kept: State) -> Me:
     me = Me(
         boot.machine_id, boot.run_id, boot.leg, boot.rank, boot.nodes, boot.hard_stop_s,
-        tries=1, read=boot.after, relieves=boot.relieves, key=boot.key,
+        tries=1, read=boot.after, relieves=boot.relieves, waits=boot.waits, key=boot.key,
+        launch_id=boot.launch_id,
     )  # fmt: skip
     me.beat, me.failures, me.failed_at = kept.beat, kept.failures, kept.failed_at
     me.killed_at, me.saved = kept.killed_at, kept.saved
     if kept.final:
         me.doing, me.reason = kept.doing, kept.reason
     return me
+
+
+def _hold(me: Me, lent: held.Held, watch: Watch) -> None:
+    me.pass_for_s, me.pass_seen = lent.for_s, lent.mark
+    me.pass_lent_s = me.pass_looked_s = watch.at_s(lent.lent_s)
+    me.pass_until_s = me.pass_lent_s + lent.for_s
 
 
 def _lasting(state: State) -> dict[str, object]:

@@ -18,7 +18,14 @@ class Watch:
     speed: float = 1.0
 
     def uptime_s(self) -> float:
-        return (clock.monotonic() - self.since_s) * self.speed
+        return self.at_s(clock.monotonic())
+
+    def at_s(self, monotonic_s: float) -> float:
+        """What the uptime was at a moment of the computer's monotonic clock."""
+        return (monotonic_s - self.since_s) * self.speed
+
+    def monotonic_s(self, uptime_s: float) -> float:
+        return self.since_s + uptime_s / self.speed
 
     def real_s(self, seconds: float) -> float:
         """How long to wait for so many seconds to pass."""

@@ -10,10 +10,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tradewind.api import clouds
-from tradewind.base.errors import TradewindError
-from tradewind.model.finding import BROKEN, MISSING, WARNING, Finding
+from tradewind.base.errors import SourceFailed, TradewindError
+from tradewind.model.finding import BROKEN, MISSING, OK, WARNING, Finding
 from tradewind.providers import registry
 from tradewind.store.base import Store
+
+_TRIAL, _TRIAL_S = "doctor", 900
+"""A run of no one's, and as short as anybody lends."""
 
 
 def cloud_checks(
@@ -53,3 +56,23 @@ def cloud_checks(
         return
     url = store.url.rstrip("/") if store else ""
     yield from cloud.checks(record, known=known, store_url=url)
+    if store is not None and record is not None and clouds.is_lent(cloud, store.url, record):
+        yield _lending(store, name)
+
+
+def _lending(store: Store, about: str) -> Finding:
+    """Whether machines that are nobody to the store can be lent a pass: one is, and dropped."""
+    from tradewind.api.lending import Lending
+
+    try:
+        Lending(store)(_TRIAL, _TRIAL_S)
+    except TradewindError as error:
+        later = isinstance(error, SourceFailed)
+        return Finding(
+            about=about,
+            level=WARNING if later else BROKEN,
+            what=f"no pass to {store.url} can be lent" + (" just now" if later else ""),
+            why=f"its machines could not reach the store: {error.message}",
+            todo=error.hint or "run it again",
+        )
+    return Finding(about=about, level=OK, what="its machines can be lent passes to the store")

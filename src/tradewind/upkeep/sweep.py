@@ -18,6 +18,7 @@ from msgspec import Struct
 from tradewind.api import follow, handed, owned, wishes
 from tradewind.base import clock, steps
 from tradewind.base.errors import BadFile, TradewindError
+from tradewind.base.units import format_bytes
 from tradewind.controller.controller import Controller
 from tradewind.journal import journal, runs_store
 from tradewind.journal.journal import Commit
@@ -26,6 +27,7 @@ from tradewind.model import places
 from tradewind.model.event import Abandoned
 from tradewind.providers.base import Leftover, Provider, Upkeep
 from tradewind.store.base import Store
+from tradewind.upkeep import unread
 from tradewind.upkeep.survey import Stray, age_s, survey
 
 AFTER_S = 3600
@@ -37,7 +39,7 @@ _PROBES = "probe/"
 
 class Item(Struct, frozen=True):
     kind: str
-    """machine, submission, trial, token, folder, process, wish, mark, secrets, log"""
+    """machine, submission, trial, token, folder, process, wish, mark, secrets, log, unread"""
     name: str
     words: str
     act: Callable[[], bool]
@@ -153,6 +155,23 @@ def _trials(store: Store) -> Iterator[Item]:
         if (age_s(name) or 0.0) >= AFTER_S:
             words = "is left of a trial of the store"
             yield Item("trial", name, words, partial(_delete, store, keys))
+
+
+def unread_data(
+    store: Store, after_s: float
+) -> tuple[list[Item], list[tuple[str, TradewindError]]]:
+    """What runs that are over have left, and nobody has fetched for so long."""
+    now_s = clock.now().timestamp()
+    loaded, troubles = runs_store.load_all(store, runs_store.run_ids(store))
+    items = []
+    for one in unread.find(store, loaded, now_s, after_s):
+        days = int((now_s - one.since_s) // 86_400)
+        words = f"{format_bytes(one.bytes, digits=3)} of a run that is over, unread for {days} days"
+        if one.resumable:
+            words += f"; it ended as {one.outcome} and could not be resumed any more"
+        act = partial(unread.remove, store, one.run_id, now_s - after_s)
+        items.append(Item("unread", one.run_id, words, act))
+    return items, troubles
 
 
 def _delete(store: Store, keys: list[str]) -> bool:

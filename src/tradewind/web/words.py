@@ -34,6 +34,7 @@ LIMITS = {
     "providers": "Other providers",
     "accelerators": "Other accelerators",
     "exclude": "Nothing excluded",
+    "carbon": "More carbon",
     "max_nodes": "More machines",
     "max_accelerators": "More accelerators",
 }
@@ -180,6 +181,8 @@ def _places(limits: Limits) -> list[tuple[str, str]]:
         found.append(("Commitment", f"up to {limits.commit}"))
     if limits.assume_capacity:
         found.append(("Capacity", f"assumed {', '.join(limits.assume_capacity)}"))
+    if limits.carbon:
+        found.append(("Carbon", limits.carbon))
     return found
 
 

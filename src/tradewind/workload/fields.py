@@ -6,50 +6,15 @@ field is added here, with its attribute in `model.workload`, and nowhere else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
-
 from tradewind.model.job import ON_IDLE, Job
 from tradewind.model.limits import COMMITMENTS, Limits
 from tradewind.model.offer import MARKETS
 from tradewind.model.train import OPTIMIZERS, PRECISIONS, RECOMPUTES, SHARDINGS, STACKS, Train
 from tradewind.model.workload import Checkpoint, Data, Measured
-from tradewind.workload import kinds, shapes
-from tradewind.workload.kinds import Kind
+from tradewind.workload import kinds
+from tradewind.workload.sections import MODEL, Field, Section
+from tradewind.workload.serve_fields import SERVE, SERVICE
 
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    name: str
-    kind: Kind
-    meaning: str
-    example: str
-    into: tuple[str, ...] = ()  # attributes of the value; left out: the same name
-    default: str = ""  # in words, for the page
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        return self.into or (self.name,)
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    name: str
-    make: Any  # a class of model.workload
-    meaning: str
-    fields: tuple[Field, ...]
-    required: tuple[str, ...] = ()
-    rules: dict[str, Any] = field(default_factory=dict)  # what a schema can see between fields
-
-    def of(self, name: str) -> Field:
-        return next(f for f in self.fields if f.name == name)
-
-
-_MODEL = Kind(
-    "name, path, or fields",
-    kinds.no_reader,  # an inline description tells its own faults; see reader.py
-    {"anyOf": [kinds.TEXT.schema, shapes.schema()]},
-)
 _DEGREE = kinds.counted()
 _CHOSEN = "the best"
 
@@ -60,7 +25,7 @@ TRAIN = Section(
     (
         Field(
             "model",
-            _MODEL,
+            MODEL,
             "a known name, a Hugging Face `config.json`, a profile from `tradewind profile`, or a "
             "shape (a path, or its fields here)",
             "llama-3.1-8b",
@@ -242,7 +207,14 @@ LIMITS = Section(
             (),
             "false: it continues, and is marked late",
         ),
-        Field("confidence", kinds.SHARE, "wanted chance of meeting the deadline", "90%", (), "80%"),
+        Field(
+            "confidence",
+            kinds.SHARE,
+            "wanted chance of meeting the deadline; for `serve`, of machines as fast as planned",
+            "90%",
+            (),
+            "80%",
+        ),
         Field("budget", kinds.MONEY, "what it may cost, everything counted", "$2,000"),
         Field(
             "providers", kinds.list_of(kinds.PROVIDER), "only these; globs", "[aws, gcp, lambda]"
@@ -295,6 +267,14 @@ LIMITS = Section(
             "[90%, p5.48xlarge=50%]",
             (),
             "what was seen of late, else our priors",
+        ),
+        Field(
+            "carbon",
+            kinds.TEXT,
+            "the most CO2e that may be emitted, or what a tonne of it costs in the ranking",
+            "50kg",
+            (),
+            "plans are not ranked by it",
         ),
     ),
 )
@@ -356,6 +336,15 @@ RUN = Section(
             "[data/*.bin]",
         ),
         Field(
+            "image",
+            kinds.TEXT,
+            "container image that it runs in, on clouds whose machines are containers (Kubernetes,"
+            " Slurm with pyxis or Apptainer); others refuse it",
+            "pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime",
+            (),
+            "what was set up, or one that suits the accelerator",
+        ),
+        Field(
             "max_duration",
             kinds.DURATION,
             "how long its machines may be up, one after another; then it saves and stops",
@@ -384,4 +373,4 @@ RUN = Section(
 )
 
 NAME = Field("name", kinds.NAME, "what the run is called", "support-bot-8b", (), "workload")
-SECTIONS = (TRAIN, WORK, DATA, CHECKPOINT, LIMITS, RUN)
+SECTIONS = (TRAIN, WORK, SERVE, DATA, CHECKPOINT, LIMITS, RUN, SERVICE)

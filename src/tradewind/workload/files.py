@@ -33,9 +33,9 @@ def load(
     Raises BadWorkload where it is wrong, NoAccess where the file cannot be read.
     """
     path = Path(path)
-    text = _text(path)
+    read = text(path)
     return reader.read(
-        text,
+        read,
         str(path),
         now=now or clock.now(),
         known=known or known_names(),
@@ -64,8 +64,9 @@ def known_names(catalog: Catalog | None = None) -> Known:
     )
 
 
-def _text(path: Path) -> str:
+def text(path: str | Path) -> str:
     """No more of it is read than could be right, whatever it is: a disk image, /dev/zero."""
+    path = Path(path)
     try:
         with path.open("rb") as stream:
             data = stream.read(_MOST_BYTES + 1)

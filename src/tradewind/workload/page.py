@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from tradewind.workload import fields
-from tradewind.workload.fields import SECTIONS, Field
+from tradewind.workload.fields import SECTIONS
+from tradewind.workload.sections import Field
 
 _MARKED = re.compile(r"(<!-- fields: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

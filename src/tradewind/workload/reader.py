@@ -18,9 +18,10 @@ from tradewind.model import buckets
 from tradewind.model.limits import Limits
 from tradewind.model.workload import Workload
 from tradewind.workload import fields, shapes, synonyms
-from tradewind.workload.fields import SECTIONS, Field, Section
+from tradewind.workload.fields import SECTIONS
 from tradewind.workload.kinds import Context, Faulty, is_path, within
 from tradewind.workload.known import Known
+from tradewind.workload.sections import MODEL, Field, Section
 
 HINT = "docs/workload.md describes the file"
 _TOP = ("name", *(section.name for section in SECTIONS))
@@ -31,6 +32,7 @@ _SAME: dict[str, tuple[tuple[frozenset[str], ...], ...]] = {
         tuple(map(frozenset, (("tokens",), ("samples",), ("steps",), ("epochs", "dataset")))),
         tuple(map(frozenset, (("lora",), ("qlora",)))),
     ),
+    "serve": (tuple(map(frozenset, (("trace",), ("rate", "curve", "input", "output", "burst")))),),
     "work": (tuple(map(frozenset, (("hours",), ("step", "steps")))),),
 }
 
@@ -250,7 +252,7 @@ class _Reader:
 
     def _value(self, described: Field, node: Node) -> Any:
         try:
-            if described is fields.TRAIN.fields[0]:
+            if described.kind is MODEL:
                 return self._model(node)
             found = described.kind.read(node, self.context)
         except TradewindError as error:

@@ -10,7 +10,8 @@ import json
 from typing import Any
 
 from tradewind.workload import fields
-from tradewind.workload.fields import SECTIONS, Field, Section
+from tradewind.workload.fields import SECTIONS
+from tradewind.workload.sections import Field, Section
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -25,7 +26,7 @@ def schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": properties,
-        "oneOf": [{"required": ["train"]}, {"required": ["work"]}],
+        "oneOf": [{"required": [name]} for name in ("train", "work", "serve")],
     }
 
 

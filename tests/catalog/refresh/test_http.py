@@ -200,7 +200,7 @@ def test_one_connection_serves_many_documents(server: LocalHttp) -> None:
     own = Http(retries=0)
     for _ in range(3):
         own.get_json(f"{server.url}/page")
-    (pool,) = (own._direct.pools[key] for key in list(own._direct.pools.keys()))
+    (pool,) = (own._pools._direct.pools[key] for key in list(own._pools._direct.pools.keys()))
     assert pool.num_connections == 1
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.cloud.face import Answer
+from tests.cloud.face import Answer, NotYet
 from tests.cloud.world import Machine, World
 from tests.local_http import QuietServer
+
+_LOOK_S = 0.05
 
 
 class Metadata:
@@ -39,11 +42,19 @@ class Metadata:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                with world.lock:
-                    world.settle()
-                    told = self.told() or Answer(404, [], b"")
+                while True:
+                    try:
+                        with world.lock:
+                            world.settle()
+                            told = self.told() or Answer(404, [], b"")
+                        break
+                    except NotYet as waits:
+                        self.path = waits.again or self.path
+                        time.sleep(_LOOK_S)
                 self.send_response(told.status)
-                for name, value in [("Content-Type", "text/plain"), *told.headers]:
+                named = {name.lower() for name, _ in told.headers}
+                plain = [] if "content-type" in named else [("Content-Type", "text/plain")]
+                for name, value in [*plain, *told.headers]:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(told.body)))
                 self.end_headers()
@@ -56,7 +67,7 @@ class Metadata:
                     world.agenda.at(world.now() + after_s, lambda: world.shut_down(machine))
                     return Answer(200, [], b"")
                 headers = dict(self.headers.items())
-                return world.face.metadata(machine, self.command, asked.path, headers)
+                return world.face.metadata_asked(machine, self.command, self.path, headers)
 
             def do_PUT(self) -> None:
                 self.do_GET()

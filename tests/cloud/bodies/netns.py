@@ -55,6 +55,8 @@ class NamespaceBodies(Hosts):
         (NETNS / name).mkdir(parents=True)
         host = f"ip-{address.replace('.', '-')}"
         hosts = f"127.0.0.1 localhost\n{address} {host} {body.machine.hostname}\n"
+        if self.world.face.metadata_names:
+            hosts += f"{_METADATA} {' '.join(self.world.face.metadata_names)}\n"
         (NETNS / name / "hosts").write_text(hosts)
         resolver = f"nameserver {self.host}\noptions timeout:1 attempts:1\n"
         (NETNS / name / "resolv.conf").write_text(resolver)

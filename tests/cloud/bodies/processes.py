@@ -30,8 +30,8 @@ class ProcessBodies(Hosts):
         door = socket.create_server((body.machine.address, 0))
         body.metadata = Metadata(self.world, body.machine, door)
         host, port = door.getsockname()
-        variables = [METADATA, self.world.face.metadata_variable]
-        found = dict.fromkeys(filter(None, variables), f"http://{host}:{port}/")
+        found = {METADATA: f"http://{host}:{port}/"}
+        found |= self.world.face.metadata_found_by(host, port)
         command = self._laid_out(
             body,
             namespace=False,

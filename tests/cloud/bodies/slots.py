@@ -108,7 +108,8 @@ def remove_namespace(name: str) -> None:
     for pid in inside(name):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    ip("netns", "del", name, check=False)  # its end of the cable goes with it, and so the other
+    ip("link", "del", name, check=False)  # would go with the namespace, but some time later
+    ip("netns", "del", name, check=False)
     shutil.rmtree(NETNS / name, ignore_errors=True)
 
 
@@ -124,3 +125,14 @@ def inside(name: str) -> list[int]:
                         found.append(int(each.name))
         return found
     return []
+
+
+def commands(name: str) -> list[tuple[int, str]]:
+    """Those of them that still have a command, and which."""
+    found = []
+    for pid in inside(name):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+            if words:
+                found.append((pid, words))
+    return found

@@ -1,14 +1,18 @@
 """Lambda's Cloud API v1, as its OpenAPI document (1.8.3) has it: a table, and nothing else.
 
-No spot, no notice, no client token; a name of at most 64 characters and tags are what a machine can
-be found again by. A shutdown from inside does not end the bill: only terminating does.
+No spot, no notice, no client token; a name of at most 64 characters, which need not be unique, and
+tags are what a machine can be found again by. Nothing tells when one was launched. A shutdown from
+inside does not end the bill: only terminating does (docs.lambda.ai, "Billing": by the minute, from
+when it passes its health checks until it is terminated). 1.10 has the same calls; its host is
+cloud.lambda.ai, and it knows the status `preempted` too.
 
 Known lies: `quantity` is read, as older versions of the API did (1.8.3 has no such field); a
 machine that shut itself down stays `active`; one that ended is left out of the list at once and is
 told by its id for ever; the code for too many requests is a guess (it is not documented); a key
 pair is not generated, so `public_key` must be given; file systems cost nothing; there are three
-types, at prices of some day in 2025. That billing is by the minute, from `active` on, is what
-Lambda's pages said in 2024.
+types, at prices of some day in 2025; `image` is not looked at, so that no family is wrong; `Date`
+is the equipment's own, and on every answer; nothing is listed as `preempted`; a list of machines
+has no pages.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tradewind.base import clock
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.facts import FACTS
-from tradewind.providers.aws.footprint import Footprint, Network, bucket_of, decoded
+from tradewind.providers.aws.footprint import Footprint, Network, bucket_of, decoded, is_home
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.aws.setup.things import described
 from tradewind.providers.boot.luggage import Luggage
@@ -75,7 +75,7 @@ def footprint(
         with_role(iam, PROFILE, store_url)
     return Footprint(
         account="123456789012",
-        bucket=bucket_of(store_url)[0],
+        bucket=bucket_of(store_url)[0] if is_home(store_url) else "",
         bucket_region=REGION,
         instance_profile=PROFILE,
         regions={region: network(control, region) for region in regions or (REGION,)},

@@ -135,6 +135,34 @@ def test_whoever_may_only_run_is_told_that_policies_were_not_compared(
     assert told.what.endswith("these credentials may not iam:GetRole, iam:GetRolePolicy")
 
 
+def test_a_role_to_lend_is_assumed_on_trial(
+    cloud: Cloud, account: Account, footprint: Footprint
+) -> None:
+    name = policies.lend_name(OURS)
+    lends = structs.replace(footprint, lending_role=policies.lend_arn(OURS, HERE, "123456789012"))
+    gone = (BROKEN, f"the lending role {name} is not there")
+    found = _look(account, lends)
+    assert _wrong(found) == [gone]
+    (told,) = (finding for finding in found if finding.level == BROKEN)
+    assert told.todo == f"tradewind setup aws --store {OURS} --lend"
+    trust = json.dumps(policies.trust(HERE))
+    account.client("iam", HERE).create_role(RoleName=name, AssumeRolePolicyDocument=trust)
+    found = _look(account, lends)
+    assert _wrong(found) == []
+    assert f"passes can be lent by the role {name}" in [finding.what for finding in found]
+    (asked,) = (asked for _, what, asked in cloud.asked if what == "AssumeRole")
+    assert json.loads(asked["Policy"])["Statement"][0]["Effect"] == "Deny"  # of no use to anybody
+    cloud.on("AssumeRole", error("AccessDenied", status=403))
+    found = _look(account, lends)
+    assert _wrong(found) == [(BROKEN, f"the lending role {name} may not be assumed")]
+    (told,) = (finding for finding in found if finding.level == BROKEN)
+    assert f"tradewind setup aws --store {OURS} --lend --print policy" in told.todo
+    cloud.on("GetRole", error("AccessDenied", status=403))  # whoever only runs may not look
+    cloud.on("AssumeRole", error("ServiceUnavailable", status=503))
+    found = _look(account, lends)
+    assert _wrong(found) == [(WARNING, f"the lending role {name} could not be assumed")]
+
+
 def test_before_setup(cloud: Cloud, account: Account) -> None:
     quotas_of(cloud, QUOTAS | {"L-417A185B": 0.0, "L-C4BD4855": 0.0})
     found = _look(account, None)

@@ -49,7 +49,7 @@ SETTER_FOR = {
 }
 
 
-@pytest.mark.parametrize("more", [{}, {"ssm": True}, {"private": True}])
+@pytest.mark.parametrize("more", [{}, {"ssm": True}, {"private": True}, {"lend": True}])
 def test_setup_and_teardown(
     more: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,10 +76,13 @@ def test_setup_and_teardown(
 
 
 def _bounded(store: str) -> None:
-    """An administrator has made the boundary, as docs/aws.md says."""
-    text = json.dumps(policies.boundary(store, "us-east-1"))
-    name = policies.boundary_name(store)
-    server.client("iam").create_policy(PolicyName=name, PolicyDocument=text)
+    """An administrator has made the boundaries, as docs/aws.md says."""
+    for called, document in (
+        (policies.boundary_name(store), policies.boundary(store, "us-east-1")),
+        (policies.lend_boundary_name(store), policies.lending(store, "us-east-1")),
+    ):
+        text = json.dumps(document)
+        server.client("iam").create_policy(PolicyName=called, PolicyDocument=text)
 
 
 def test_what_an_earlier_version_made_is_mended(

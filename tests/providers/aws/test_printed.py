@@ -51,6 +51,7 @@ def test_the_linter_would_find_something() -> None:
 def test_cloudformation_has_the_same_facts(wanted: things.Things) -> None:
     read = yaml.safe_load(cloudformation.rendered(wanted))
     resources = read["Resources"]
+    assert wanted.bucket is not None
     bucket, role = resources["Store"]["Properties"], resources["Machines"]["Properties"]
     assert bucket["BucketName"] == wanted.bucket.name
     assert [rule["Id"] for rule in bucket["LifecycleConfiguration"]["Rules"]] == [
@@ -75,6 +76,7 @@ def test_cloudformation_has_the_same_facts(wanted: things.Things) -> None:
 @BOTH
 def test_terraform_has_the_same_facts(wanted: things.Things) -> None:
     text = terraform.rendered(wanted)
+    assert wanted.bucket is not None
     for rule in wanted.bucket.rules:
         assert f'"{rule.id}"' in text
     role = wanted.role

@@ -69,6 +69,8 @@ def aws(cloud: Control, owner: str) -> AwsProvider:
 
 
 class TestAws(Conformance):
+    safety = "token"
+
     @pytest.fixture
     def place(self, cloud: Control, aws: AwsProvider, owner: str) -> Place:
         made = footprint(cloud)
@@ -76,8 +78,11 @@ class TestAws(Conformance):
             aws,
             way(),
             others=open_aws(argument(cloud, made, owner + "-2")),
+            again=lambda: open_aws(argument(cloud, made, owner)),
             client=("tests.providers.aws.machines:open_aws", argument(cloud, made, owner)),
             crashes=6,
+            room=lambda more: cloud.capacity(more, zone=ZONE, kind=KIND),
+            busy=lambda: cloud.fail("RunInstances", "RequestLimitExceeded", status=503),
         )
 
 

@@ -72,7 +72,7 @@ def test_nothing_is_asked_of_aws_to_print(cli: Cli, monkeypatch: pytest.MonkeyPa
 
 
 WRONG = [
-    (("--store", "gs://b", "--region", "us-east-1"), 2, "is not an S3 bucket on AWS"),
+    (("--store", "az://b", "--region", "us-east-1"), 2, "is not an S3 bucket on AWS"),
     (("--store", "s3://my-bucket/a*", "--region", "us-east-1"), 2, "cannot be set up"),
     (("--store", STORE), 2, "no region is named"),
     (("--store", STORE, "--region", "us-east-9"), 3, "AWS has no region 'us-east-9'"),

@@ -204,7 +204,7 @@ def test_who_may_not_remove_the_boundary_removes_the_rest(
 
 def test_a_boundary_with_older_versions_goes(watched: server.Watched) -> None:
     made(watched, "us-east-1")
-    arn = policies.boundary_arn(STORE, "us-east-1", "123456789012")
+    arn = policies.policy_arn(policies.boundary_name(STORE), "us-east-1", "123456789012")
     text = json.dumps(policies.boundary(STORE, "us-east-1"))
     server.client("iam").create_policy_version(
         PolicyArn=arn, PolicyDocument=text, SetAsDefault=True

@@ -1,4 +1,4 @@
-"""What is wrong with a text in Terraform's language, as far as the schema of AWS's provider tells.
+"""What is wrong with a text in Terraform's language, as the schema of a cloud's provider tells.
 
 Stricter than Terraform: a number is no text here. What it has no words for, it calls a fault.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+from typing import Protocol
 
-from tests.providers.aws.tf_schema import Fields, Schema, Thing
+from tests.providers.aws.tf_schema import Fields, Thing
 from tests.providers.aws.tf_text import (
     Block,
     Called,
@@ -20,6 +21,7 @@ from tests.providers.aws.tf_text import (
     Mapped,
     Name,
     Part,
+    Template,
     read,
 )
 
@@ -27,6 +29,12 @@ FUNCTIONS = {
     "jsonencode": ("any", "string"),
     "length": ("stringList", "number"),
     "sort": ("stringList", "stringList"),
+    "base64encode": ("string", "string"),
+    "file": ("string", "string"),
+    "filemd5": ("string", "string"),
+    "join": ("string stringList", "string"),
+    "format": ("string string", "string"),
+    "replace": ("string string string", "string"),
 }
 """What each takes, and gives."""
 
@@ -37,6 +45,18 @@ OWN = frozenset({"provider", "count", "depends_on"})
 
 class Fault(Exception):
     pass
+
+
+class Schema(Protocol):
+    """Of a provider: what there is, by the names that Terraform has for it."""
+
+    name: str
+
+    def resource(self, name: str) -> Thing | None: ...
+
+    def data(self, name: str) -> Thing | None: ...
+
+    def provider(self) -> Thing: ...
 
 
 @dataclass(frozen=True)
@@ -60,6 +80,9 @@ class _Check:
         self.declared: dict[str, Declared] = {}
         self.providers: dict[str, Declared] = {}
         self.needs: dict[str, set[str]] = {}
+        self.variables: dict[str, str] = {}
+        self.outputs: list[Block] = []
+        self.used: set[str] = set()
 
     def file(self, file: Block) -> Iterator[str]:
         yield from (f"{name}: nothing may be set outside of blocks" for name in file.attributes)
@@ -70,6 +93,11 @@ class _Check:
         for each in self.declared.values():
             yield from self._own(each)
             yield from self._body(each.address, each.block, each.thing.fields, each, OWN)
+        for output in self.outputs:
+            none = Declared(f"output.{output.labels[0]}", output, Thing({}, {}, {}))
+            if found := self._unlike("string", output.attributes["value"], none):
+                yield f"{none.address}.value: {found}"
+        yield from (f"var.{name}: used by nothing" for name in self.variables.keys() - self.used)
         try:
             TopologicalSorter(self.needs).prepare()
         except CycleError as found:
@@ -82,12 +110,18 @@ class _Check:
                 address, thing = f"{kind}.{name}", self.schema.resource(kind)
             case "data", [kind, name]:
                 address, thing = f"data.{kind}.{name}", self.schema.data(kind)
-            case "provider", ["aws"]:
+            case "provider", [cloud] if cloud == self.schema.name:
                 alias = block.attributes.get("alias")
-                address = f"aws.{alias.text}" if isinstance(alias, Literal) else "aws"
+                address = f"{cloud}.{alias.text}" if isinstance(alias, Literal) else cloud
                 among, thing = self.providers, self.schema.provider()
             case "terraform", []:
-                yield from _settings(block)
+                yield from _settings(block, self.schema.name)
+                return
+            case "variable", [name]:
+                yield from self._variable(name, block)
+                return
+            case "output", [_] if set(block.attributes) == {"value", "description"}:
+                self.outputs.append(block)
                 return
             case _:
                 address = " ".join([block.kind, *block.labels])
@@ -98,10 +132,22 @@ class _Check:
         else:
             among[address] = Declared(address, block, thing)
 
+    def _variable(self, name: str, block: Block) -> Iterator[str]:
+        given = dict(block.attributes)
+        kind = _dotted(given.pop("type", Name("none")))
+        default = given.pop("default", None)
+        if kind not in ("string", "number") or set(given) != {"description"} or block.blocks:
+            yield f"var.{name}: has to be a type, a description and perhaps a default"
+        if isinstance(default, Literal) and default.kind != kind:
+            yield f"var.{name}.default: is {default.kind}, not {kind}"
+        if name in self.variables:
+            yield f"var.{name}: declared twice"
+        self.variables[name] = kind
+
     def _own(self, of: Declared) -> Iterator[str]:
         """What is wrong with the attributes that are Terraform's own."""
         given = of.block.attributes
-        if _dotted(given.get("provider", Name("aws"))) not in self.providers:
+        if _dotted(given.get("provider", Name(self.schema.name))) not in self.providers:
             yield f"{of.address}.provider: not a declared provider"
         if found := "count" in given and self._unlike("number", given["count"], of):
             yield f"{of.address}.count: {found}"
@@ -131,6 +177,9 @@ class _Check:
                 yield f"{where}.{name}: {found}"
         for inner in block.blocks:
             name = inner.kind
+            if name == "lifecycle" and block is of.block:
+                yield from _lifecycle(f"{where}.lifecycle", inner, fields)
+                continue
             if name not in fields:
                 yield f"{where}.{name}: no such block"
             elif not fields[name].block:
@@ -162,6 +211,11 @@ class _Check:
                 return _together({self._kind(each, of) for each in value.items.values()}, "Map")
             case Called():
                 return self._called(value, of)
+            case Template():
+                kinds = {self._kind(each, of) for each in value.parts}
+                if kinds - {"string", "number"}:
+                    raise Fault(f"{', '.join(sorted(kinds))} within a text")
+                return "string"
             case Name() | Part():
                 return self._reached(value, of)
         got, key = self._kind(value.of, of), self._kind(value.key, of)
@@ -174,12 +228,19 @@ class _Check:
             raise Fault(f"{value.name}() is not known to this check")
         takes, gives = FUNCTIONS[value.name]
         kinds = [self._kind(each, of) for each in value.given]
-        if len(kinds) != 1 or takes not in ("any", kinds[0]):
+        if takes not in (" ".join(kinds), "any") or (takes == "any" and len(kinds) != 1):
             raise Fault(f"{value.name}() takes one {takes}, not {', '.join(kinds) or 'nothing'}")
         return gives
 
     def _reached(self, value: Expression, of: Declared) -> str:
         path = _path(value)
+        if path[0] == "var":
+            self.used.add(str(path[1]))
+            if path[1] not in self.variables:
+                raise Fault(f"var.{path[1]} is not declared")
+            return self.variables[str(path[1])]
+        if path == ["path", "module"]:
+            return "string"
         if path == ["count", "index"]:
             if not of.counted:
                 raise Fault("count.index, without a count")
@@ -201,15 +262,30 @@ class _Check:
         return found.thing.outputs[name]
 
 
-def _settings(block: Block) -> Iterator[str]:
+def _lifecycle(where: str, block: Block, fields: Fields) -> Iterator[str]:
+    """Terraform's own: which of two is made first, and what others may change."""
+    for name, value in block.attributes.items():
+        if name == "ignore_changes" and isinstance(value, Listed):
+            for each in value.items:
+                if str(_path(each)[0]) not in fields:
+                    yield f"{where}.ignore_changes: {_path(each)[0]} is no field"
+        elif name != "create_before_destroy":
+            yield f"{where}: is not what we write"
+
+
+def _settings(block: Block, cloud: str) -> Iterator[str]:
     """Terraform's own: where the provider comes from."""
     (wanted,) = block.blocks if len(block.blocks) == 1 else (Block("nothing", []),)
-    aws = wanted.attributes.get("aws")
-    source = aws.items.get("source") if isinstance(aws, Mapped) else None
-    if block.attributes or wanted.kind != "required_providers" or wanted.blocks:
+    found = wanted.attributes.get(cloud)
+    source = found.items.get("source") if isinstance(found, Mapped) else None
+    if (
+        set(block.attributes) - {"required_version"}
+        or wanted.kind != "required_providers"
+        or wanted.blocks
+    ):
         yield "terraform: has to be one block required_providers"
-    elif source != Literal("string", "hashicorp/aws") or len(wanted.attributes) != 1:
-        yield "terraform.required_providers: has to be aws, of hashicorp/aws"
+    elif source != Literal("string", f"hashicorp/{cloud}") or len(wanted.attributes) != 1:
+        yield f"terraform.required_providers: has to be {cloud}, of hashicorp/{cloud}"
 
 
 def _together(kinds: set[str], of: str) -> str:

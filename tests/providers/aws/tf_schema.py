@@ -64,6 +64,8 @@ class Thing:
 
 
 class Schema:
+    name = "aws"
+
     def __init__(self) -> None:
         assert PACKAGE.exists(), f"{PACKAGE} is not there; run `make test-system`"
         with tarfile.open(PACKAGE) as packed:

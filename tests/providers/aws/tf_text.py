@@ -35,6 +35,13 @@ class Called:
 
 
 @dataclass(frozen=True)
+class Template:
+    """A text with expressions in it."""
+
+    parts: list[Expression]
+
+
+@dataclass(frozen=True)
 class Name:
     name: str
 
@@ -51,7 +58,7 @@ class Item:
     key: Expression
 
 
-Expression = Literal | Listed | Mapped | Called | Name | Part | Item
+Expression = Literal | Listed | Mapped | Called | Template | Name | Part | Item
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,8 @@ def _expression(tree: Tree[Token]) -> Expression:
         case "expr_term":
             (inner,) = _trees(tree)
             return _expression(inner)
+        case "string" if list(tree.find_data("interpolation")):
+            return Template([_piece(part) for part in _trees(tree)])
         case "string":
             return Literal("string", _word(tree))
         case "int_lit" | "float_lit":
@@ -111,6 +120,13 @@ def _expression(tree: Tree[Token]) -> Expression:
             return Item(_expression(of), _expression(key))
     # Read as something it is not, a fault in it would go unseen.
     raise AssertionError(f"{tree.data} is not read: let tf_text.py read it")
+
+
+def _piece(part: Tree[Token]) -> Expression:
+    found = list(part.find_data("interpolation"))
+    if not found:
+        return Literal("string", _word(part))
+    return _expression(_trees(found[0])[0])
 
 
 def _trees(tree: Tree[Token]) -> list[Tree[Token]]:

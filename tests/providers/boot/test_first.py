@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.local_http import LocalHttp, Reply
+from tradewind.model.usage import Usage
 from tradewind.providers.boot import first
+from tradewind.store import meter
 
 KIT = b"wheels" * 1000
 SHA256 = hashlib.sha256(KIT).hexdigest()
@@ -57,3 +61,14 @@ def test_it_gives_up(server: LocalHttp, answers: tuple[Reply, ...], words: str) 
     with pytest.raises(SystemExit, match=words):
         _take(server, *answers)
     assert len(server.requests) == len(answers)
+
+
+def test_all_that_it_read_is_counted(server: LocalHttp, tmp_path: Path) -> None:
+    """The kit and the pass: the store charges for both."""
+    text = json.dumps({"for_s": 3600}).encode()
+    written = {"Last-Modified": "Mon, 05 Jan 2026 13:00:00 GMT"}
+    server.on("/pass", Reply(text, headers=written))
+    size = first.take_pass(f"{server.url}/pass", tmp_path / "pass.json")
+    first.count(tmp_path / "used", "s3://runs/team", len(KIT), size)
+    read = Usage(reads=2, bytes_out=len(KIT) + len(text))
+    assert meter.total(tmp_path / "used", "runs") == read

@@ -86,6 +86,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.S3Serve
         server.stop()
 
 
+@pytest.mark.slow
 class TestABucket:
     def bucket(self, server: servers.S3Server, name: str) -> Store:
         return stores.open(f"s3://runs/{name}", env=server.env)

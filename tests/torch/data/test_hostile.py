@@ -163,15 +163,9 @@ def test_pax_heads_of_anything_are_read_or_refused(records: bytes) -> None:
     )
 )
 def test_indexes_of_anything_are_read_or_refused(said: Any) -> None:
-    _index(json.dumps(said).encode())
-
-
-def _index(data: bytes) -> None:
-    try:
-        found = shardindex.decode(data, "index.json")
-    except BadFile:
-        return
-    assert all(each.samples >= 0 and "/" not in each.name for each in found)
+    with suppress(BadFile):
+        found = shardindex.decode(json.dumps(said).encode(), "index.json")
+        assert all(each.samples >= 0 and "/" not in each.name for each in found)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +231,7 @@ def test_an_array_is_read_as_it_was_written() -> None:
 def test_arrays_of_anything_are_read_or_refused(data: bytes) -> None:
     for each in (data, b"\x93NUMPY\x01\x00" + data):
         with suppress(ValueError):
-            npyfiles.array(each)
+            assert npyfiles.array(each).nbytes <= len(each)
 
 
 def test_a_sample_that_cannot_be_decoded_names_its_file(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def told(life: Life) -> list[str]:
         [
             ("hf", "--workers 2 --accumulate 3 --epochs 4"),
             ("lightning", "--best"),
-            ("accelerated", "--workers 2 --accumulate 3 --epochs 4"),
         ],
         [
+            ("accelerated", "--workers 2 --accumulate 3 --epochs 4"),
             ("hf", "--best"),
             ("lightning", "--workers 2 --accumulate 3 --epochs 4"),
             ("accelerated", "--best"),

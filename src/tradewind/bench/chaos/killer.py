@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradewind.base import clock
+from tradewind.base import clock, processes
 from tradewind.bench.chaos import ours
-from tradewind.providers.local import processes
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 -- the type only

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from tradewind.base import processes as base
 from tradewind.providers.local import processes
 
 
@@ -34,8 +35,8 @@ def all_of(home: Path) -> list[Process]:
         if not path.name.isdigit():
             continue
         pid = int(path.name)
-        environ = processes.environ(pid)
-        stat = processes.descent(pid) if mark in environ else None
+        environ = base.environ(pid)
+        stat = base.descent(pid) if mark in environ else None
         if stat is None:
             continue
         machine = next(

@@ -14,22 +14,18 @@ import io
 import json
 from collections.abc import Generator, Mapping
 from typing import Any
-from urllib.parse import urlencode, urlsplit
-from urllib.request import proxy_bypass
+from urllib.parse import urlencode
 
 import urllib3
 from urllib3.util import Retry, Timeout
 
 from tradewind.base.errors import SourceFailed
-from tradewind.base.version import __version__
+from tradewind.base.http import SECRET, Pools, discard, place, read, reason
 
 _RETRIED = (429, 500, 502, 503, 504)
-# Whatever carries a key must not follow a redirect to somebody else's host.
-_SECRET = ("authorization", "x-api-key", "api_key", "x-apitoken", "x-goog-api-key")
 LARGEST_JSON = 64 * 1024 * 1024
 LARGEST_TEXT = 16 * 1024 * 1024 * 1024  # the longest price list of AWS has some 8 GB
 _LONGEST_LINE = 1 << 20
-_CHUNK = 1 << 18
 
 
 class Http:
@@ -44,9 +40,9 @@ class Http:
     ) -> None:
         """`proxies` by scheme, as `urllib.request.getproxies()` reads them from the environment."""
         self._decodes = 1 + min(retries, 2)
-        options: dict[str, Any] = {
-            "timeout": Timeout(connect=connect_timeout_s, read=read_timeout_s),
-            "retries": Retry(
+        self._pools = Pools(
+            Timeout(connect=connect_timeout_s, read=read_timeout_s),
+            Retry(
                 total=retries,
                 backoff_factor=backoff_s,
                 backoff_jitter=backoff_s,
@@ -54,18 +50,10 @@ class Http:
                 status_forcelist=_RETRIED,
                 allowed_methods=None,
                 raise_on_status=False,
-                remove_headers_on_redirect=_SECRET,
+                remove_headers_on_redirect=SECRET,
             ),
-            "headers": {"user-agent": f"tradewind/{__version__}", "accept": "application/json"},
-        }
-        self._direct = urllib3.PoolManager(**options)
-        self._proxied = {
-            scheme: urllib3.ProxyManager(address, **options)
-            for scheme, address in (proxies or {}).items()
-            if scheme in ("http", "https")
-        }
-        for manager in (self._direct, *self._proxied.values()):
-            manager.pool_classes_by_scheme = {"http": _Connections, "https": _SafeConnections}
+            proxies,
+        )
 
     def get_json(
         self,
@@ -93,12 +81,12 @@ class Http:
             text = io.TextIOWrapper(io.BufferedReader(counted, 1 << 20), "utf-8", newline="")
             while line := text.readline(_LONGEST_LINE):
                 if counted.done > LARGEST_TEXT or len(line) == _LONGEST_LINE:
-                    raise SourceFailed(f"{_place(url)}: the answer is larger than any price list")
+                    raise SourceFailed(f"{place(url)}: the answer is larger than any price list")
                 yield line
         except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
-            raise SourceFailed(f"{_place(url)}: the answer broke off: {_reason(error)}") from error
+            raise SourceFailed(f"{place(url)}: the answer broke off: {reason(error)}") from error
         finally:
-            _discard(response)
+            discard(response)
 
     def _json(
         self, method: str, url: str, headers: Mapping[str, str] | None, body: bytes | None
@@ -109,17 +97,17 @@ class Http:
             last = attempt + 1 == self._decodes
             response = self._request(method, url, headers, body)
             try:
-                data = _read(response, LARGEST_JSON + 1)
+                data = read(response, LARGEST_JSON + 1)
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 if last:
                     raise SourceFailed(
-                        f"{_place(url)}: the answer broke off: {_reason(error)}",
+                        f"{place(url)}: the answer broke off: {reason(error)}",
                         hint="check the network and try again; the old prices stay in place",
                     ) from None
                 continue
             if len(data) > LARGEST_JSON:
                 raise SourceFailed(
-                    f"{_place(url)}: the answer is larger than {LARGEST_JSON >> 20} MiB"
+                    f"{place(url)}: the answer is larger than {LARGEST_JSON >> 20} MiB"
                 )
             try:
                 return json.loads(data)
@@ -127,7 +115,7 @@ class Http:
                 if last:
                     start = data[:60].decode("utf-8", "replace")
                     raise SourceFailed(
-                        f"{_place(url)}: the answer is not JSON ({error}); it starts {start!r}"
+                        f"{place(url)}: the answer is not JSON ({error}); it starts {start!r}"
                     ) from None
         raise AssertionError("unreachable")
 
@@ -139,40 +127,32 @@ class Http:
         body: bytes | None,
     ) -> urllib3.BaseHTTPResponse:
         """An answer whose body has not been read; who is done with it discards it."""
-        pool = self._pool(url)
-        merged = {**pool.headers, **(headers or {})}
         try:
-            response = pool.request(method, url, headers=merged, body=body, preload_content=False)
+            response = self._pools.request(method, url, headers, body)
         except urllib3.exceptions.HTTPError as error:
             raise SourceFailed(
-                f"{_place(url)}: {_reason(error)}",
+                f"{place(url)}: {reason(error)}",
                 hint="check the network and try again; the old prices stay in place",
             ) from None
         except (ValueError, UnicodeError):
             raise SourceFailed(
-                f"{_place(url)}: the request cannot be sent as it is",
+                f"{place(url)}: the request cannot be sent as it is",
                 hint="is there a stray character in the API key?",
             ) from None
         if url.startswith("https:") and (response.geturl() or "").startswith("http:"):
-            _discard(response)
+            discard(response)
             raise SourceFailed(
-                f"{_place(url)}: it redirects to plain http, where anybody can change prices"
+                f"{place(url)}: it redirects to plain http, where anybody can change prices"
             )
         if response.status != 200:
             limited = "the source limits how often it may be asked; try again later"
             shown = f"{response.status} {response.reason or ''} {_start(response)}".rstrip()
             raise SourceFailed(
-                f"{_place(url)}: HTTP {shown}",
+                f"{place(url)}: HTTP {shown}",
                 hint=limited if response.status == 429 else None,
                 status=response.status,
             )
         return response
-
-    def _pool(self, url: str) -> urllib3.PoolManager:
-        parts = urlsplit(url)
-        if parts.scheme not in self._proxied or proxy_bypass(parts.hostname or ""):
-            return self._direct
-        return self._proxied[parts.scheme]
 
 
 class _Counted(io.RawIOBase):
@@ -193,71 +173,13 @@ class _Counted(io.RawIOBase):
         return len(chunk)
 
 
-def _read(response: urllib3.BaseHTTPResponse, most: int) -> bytes:
-    """The body, unpacked, or as much of it as that: a few bytes can unpack to gigabytes."""
-    data = bytearray()
-    try:
-        while len(data) < most and (
-            chunk := response.read(min(_CHUNK, most - len(data)), decode_content=True)
-        ):
-            data += chunk
-    finally:
-        _discard(response)
-    return bytes(data)
-
-
-def _discard(response: urllib3.BaseHTTPResponse) -> None:
-    """In this order: given back unread, the connection would answer the next request with the rest
-    of this answer. Closed first, it goes back to be opened anew. After the whole answer it has gone
-    back already."""
-    response.close()
-    response.release_conn()
-
-
-class _Connection(urllib3.connection.HTTPConnection):
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
-        return _never_drained(super().getresponse())
-
-
-class _SafeConnection(urllib3.connection.HTTPSConnection):
-    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
-        return _never_drained(super().getresponse())
-
-
-class _Connections(urllib3.HTTPConnectionPool):
-    ConnectionCls = _Connection
-
-
-class _SafeConnections(urllib3.HTTPSConnectionPool):
-    ConnectionCls = _SafeConnection
-
-
-def _never_drained(response: urllib3.HTTPResponse) -> urllib3.HTTPResponse:
-    """Before it asks again, urllib3 reads an error or a redirect to its end, which may not come."""
-    response.drain_conn = lambda: _discard(response)  # type: ignore[method-assign]
-    return response
-
-
 def _start(response: urllib3.BaseHTTPResponse) -> str:
     """What the answer begins with."""
     try:
-        return _read(response, 200).decode("utf-8", "replace").strip()
+        return read(response, 200).decode("utf-8", "replace").strip()
     except (urllib3.exceptions.HTTPError, OSError):
         return ""
 
 
 def _with_query(url: str, query: Mapping[str, str | int] | None) -> str:
     return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}" if query else url
-
-
-def _place(url: str) -> str:
-    """The address without its query: keys travel there."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{parts.path}"
-
-
-def _reason(error: BaseException) -> str:
-    cause = getattr(error, "reason", None) or error
-    text = str(cause)
-    # urllib3 puts the connection object's repr in front of what happened.
-    return text.split(">: ", 1)[-1].split("): ", 1)[-1].strip("()'\" ") or type(cause).__name__

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.base.errors import NotFound
 from tradewind.cli import render
 from tradewind.cli.base import Group
-from tradewind.cli.bench import chaos, checkpoint, loader, telemetry, training
+from tradewind.cli.bench import (
+    chaos,
+    checkpoint,
+    front,
+    inference,
+    loader,
+    serve_steps,
+    telemetry,
+    training,
+)
 from tradewind.cli.bench.spot import spot
+
+if TYPE_CHECKING:
+    from tradewind.providers.base import Provider
 
 
 @click.group(
@@ -122,6 +135,23 @@ def plan(repeat: int, as_json: bool) -> None:
 
 
 @command.command(
+    "serve-plan",
+    examples="""
+    tradewind bench serve-plan --repeat 5
+    """,
+)
+@_repeats
+@_json
+def serve_plan(repeat: int, as_json: bool) -> None:
+    """How long a plan of serving takes, over the whole catalog and a week of hours."""
+    from tradewind.bench import serve_plan as bench
+
+    with render.busy("planning"):
+        found = bench.measure(repeat)
+    _figures(found, as_json)
+
+
+@command.command(
     "journal",
     examples="""
     tradewind bench journal --repeat 3
@@ -142,6 +172,8 @@ def journal(repeat: int, as_json: bool) -> None:
     "controller",
     examples="""
     tradewind bench controller --runs 1000
+    # a pass over the machines that a cloud really lists
+    tradewind bench controller --provider kubernetes
     """,
 )
 @click.option(
@@ -150,15 +182,23 @@ def journal(repeat: int, as_json: bool) -> None:
     default=10_000,
     show_default=True,
     metavar="N",
-    help="How many.",
+    help="How many, at most.",
 )
+@click.option(
+    "--provider",
+    metavar="CLOUD",
+    help="List the machines that this cloud has for the store, in the place of made-up ones.",
+)
+@click.option("--store", "store_url", metavar="URL", help="With --provider: whose machines.")
 @_json
-def controller(runs: int, as_json: bool) -> None:
+def controller(runs: int, provider: str | None, store_url: str | None, as_json: bool) -> None:
     """How long a controller takes to look after many idle runs, 20 ms away from the store."""
     from tradewind.bench import controller as bench
 
+    real = _provider(provider, store_url) if provider or store_url else None
     with render.busy("controlling runs"):
-        found = bench.measure(runs)
+        found = bench.measure(runs, found=real)
+    runs = found["runs"]
     if as_json:
         render.print_json(found)
         return
@@ -171,12 +211,40 @@ def controller(runs: int, as_json: bool) -> None:
     ):
         verdict = "within" if value <= limit else "OVER"
         click.echo(f"{name:<32}{value:8.2f} {unit:<2}  {verdict} {limit:g} {unit}".rstrip())
+    if "list_s" in found:
+        click.echo(f"{f'  {provider} lists its machines in':<32}{found['list_s']:8.2f} s")
     click.echo(f"{'requests for the pass itself':<32}{found['look_requests']:8d}")
     click.echo(f"{'the first pass, reads journals':<32}{found['cold_pass_s']:8.2f} s")
     click.echo(f"{'  its requests for each run':<32}{found['cold_requests_per_run']:8.2f}")
 
 
+def _provider(name: str | None, store_url: str | None) -> Provider:
+    """As controllers of that store open it."""
+    from tradewind import store as stores
+    from tradewind.api import fleet
+
+    if not name or not store_url:
+        raise click.UsageError("--provider and --store go together: whose machines are they?")
+    opened = fleet.providers(stores.open(store_url))
+    if name not in opened:
+        raise NotFound(
+            f"{store_url} has nothing set up at {name}", hint=f"tradewind setup {name} --store URL"
+        )
+    return opened[name]
+
+
 _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz.")
+_one_source_out = click.option(
+    "--leave-one-source-out", is_flag=True, help="Fit without each source in turn, and score it."
+)
+
+
+def _one_of(**asked: bool) -> str | None:
+    """What is to be left out, if anything."""
+    chosen = [name for name, wanted in asked.items() if wanted]
+    if len(chosen) > 1:
+        raise click.UsageError(f"leave {' or '.join(chosen)} out, not both")
+    return chosen[0] if chosen else None
 
 
 @command.command(
@@ -187,10 +255,10 @@ _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz
       --leave-blocks-out
     """,
 )
-@_data
 @click.option(
-    "--leave-one-source-out", is_flag=True, help="Fit without each source in turn, and score it."
+    "--data", metavar="FILE", multiple=True, help="Measurements, CSV or CSV.gz. Repeatable."
 )
+@_one_source_out
 @click.option(
     "--leave-models-out",
     is_flag=True,
@@ -205,7 +273,7 @@ _data = click.option("--data", metavar="FILE", help="Measurements, CSV or CSV.gz
 @click.option("--speed", is_flag=True, help="Estimates a second instead.")
 @_json
 def estimate(
-    data: str | None,
+    data: tuple[str, ...],
     leave_one_source_out: bool,
     leave_models_out: bool,
     leave_blocks_out: bool,
@@ -215,51 +283,72 @@ def estimate(
     """How near the estimates of speed come to measured training runs."""
     from tradewind.bench import estimate as bench
 
-    asked = {
-        "sources": leave_one_source_out,
-        "models": leave_models_out,
-        "blocks": leave_blocks_out,
-    }
-    chosen = [name for name, wanted in asked.items() if wanted]
-    if len(chosen) > 1:
-        raise click.UsageError(f"leave {' or '.join(chosen)} out, not both")
+    left = _one_of(sources=leave_one_source_out, models=leave_models_out, blocks=leave_blocks_out)
     if speed:
         found = bench.speed()
     else:
-        path = _needed(data)
+        paths = [_needed(name) for name in data or ("",)]
         with render.busy("estimating"):
-            found = bench.measure(path, leave_out=chosen[0] if chosen else None)
+            found = bench.measure(paths, leave_out=left)
     _figures(found, as_json)
 
 
 @command.command(
     "memory",
     examples="""
-    tradewind bench memory
+    # as for what nobody has tried yet
+    tradewind bench memory --data data.csv.gz \\
+      --leave-blocks-out
     """,
 )
 @_data
+@_one_source_out
+@click.option(
+    "--leave-blocks-out",
+    is_flag=True,
+    help="Refit without a source on a generation of accelerators in turn, and score it.",
+)
 @_json
-def memory(data: str | None, as_json: bool) -> None:
+def memory(
+    data: str | None, leave_one_source_out: bool, leave_blocks_out: bool, as_json: bool
+) -> None:
     """How often the estimator is right about what fits, and how near its peaks are."""
     from tradewind.bench import memory as bench
 
-    _figures(bench.measure(_needed(data)), as_json)
+    left = _one_of(sources=leave_one_source_out, blocks=leave_blocks_out)
+    path = _needed(data)
+    with render.busy("estimating"):
+        found = bench.measure(path, leave_out=left)
+    _figures(found, as_json)
 
 
 @command.command(
     "other-models",
     examples="""
-    tradewind bench other-models
+    # as for an accelerator that nobody has measured yet
+    tradewind bench other-models --data data.csv.gz \\
+      --leave-accelerators-out
     """,
 )
 @_data
+@_one_source_out
+@click.option(
+    "--leave-accelerators-out",
+    is_flag=True,
+    help="Fit without each accelerator in turn, and score it.",
+)
 @_json
-def other_models(data: str | None, as_json: bool) -> None:
+def other_models(
+    data: str | None, leave_one_source_out: bool, leave_accelerators_out: bool, as_json: bool
+) -> None:
     """How near the estimates come for convolutional, speech and recommender models."""
     from tradewind.bench import samples as bench
 
-    _figures(bench.measure(_needed(data)), as_json)
+    left = _one_of(sources=leave_one_source_out, accelerators=leave_accelerators_out)
+    path = _needed(data)
+    with render.busy("estimating"):
+        found = bench.measure(path, leave_out=left)
+    _figures(found, as_json)
 
 
 @command.command(
@@ -359,6 +448,6 @@ def _figures(found: dict[str, Any], as_json: bool) -> None:
         click.echo(f"  {name:<28} " + "  ".join(f"{k} {v}" for k, v in figures.items()))
 
 
-for each in (chaos, checkpoint, loader, telemetry, training):
+for each in (chaos, checkpoint, front, inference, loader, serve_steps, telemetry, training):
     command.add_command(each.command)
 command.add_command(spot)

@@ -31,7 +31,19 @@ from tradewind.cli.base import Command
 @click.option(
     "--in-turns",
     is_flag=True,
-    help="All loops at once, in turns of a few steps, without checkpoints: for small models.",
+    help="One of each loop at once, in turns of a few steps, no checkpoints: for small models.",
+)
+@click.option(
+    "--parts",
+    is_flag=True,
+    help="Time what a session does within a step, each part by itself: for small models.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(2),
+    default=3,
+    show_default=True,
+    help="Of each loop, with --in-turns or --parts.",
 )
 @click.option(
     "--dir",
@@ -49,6 +61,8 @@ def command(
     turns: int,
     save_every: int,
     in_turns: bool,
+    parts: bool,
+    processes: int,
     folder: Path,
     as_json: bool,
 ) -> None:
@@ -59,8 +73,11 @@ def command(
     from tradewind.bench.checkpoint.measure import best_device
 
     device = device or best_device()
+    if parts:
+        _by_parts(folder.absolute(), device, model or "", steps, processes, as_json=as_json)
+        return
     if in_turns:
-        _in_turns(folder.absolute(), device, model or "", steps, turns, as_json=as_json)
+        _in_turns(folder.absolute(), device, model or "", steps, turns, processes, as_json=as_json)
         return
     with render.busy("training"):
         found = bench.measure(
@@ -91,23 +108,70 @@ def command(
     )
 
 
-def _in_turns(
-    folder: Path, device: str, model: str, steps: int, turns: int, *, as_json: bool
+_KINDS = {
+    "plain": "plain loop",
+    "silent": "a session without telemetry",
+    "session": "a session",
+}
+
+
+def _by_parts(
+    folder: Path, device: str, model: str, steps: int, processes: int, *, as_json: bool
 ) -> None:
     from tradewind.bench import training as bench
 
-    kinds = ("plain", "silent", "session")
     with render.busy("training"):
-        found = bench.in_turns(folder, device, model=model, steps=steps, turns=turns, kinds=kinds)
+        found = bench.by_parts(
+            folder, device, model=model, steps=steps, processes=processes, kinds=tuple(_KINDS)
+        )
     if as_json:
         render.print_json(found)
         return
-    words = {"silent": "a session without telemetry", "session": "a session"}
     click.echo(f"{found['weights']:,} weights on {found['device']}, torch {found['torch']}")
-    click.echo(f"plain loop: {found['plain_ms']:.2f} ms a step")
-    for kind in kinds[1:]:
-        low, high = found[f"{kind}_half_within"]
-        click.echo(
-            f"{words[kind]} costs {100 * found[f'{kind}_overhead']:+.2f} %,"
-            f" in half of {turns} turns {100 * low:+.2f} to {100 * high:+.2f} %"
+    columns = ("batch", "hooks", "session", "beside", "step")
+    click.echo(f"{'microseconds a step':<28}" + "".join(f"{name:>11}" for name in columns))
+    for kind, words in _KINDS.items():
+        row = "".join(f"{found['us'][kind][name]:>11,.1f}" for name in columns)
+        costs = "" if kind == "plain" else f"  costs {100 * found[f'{kind}_overhead']:+.2f} %"
+        click.echo(f"{words:<28}{row}{costs}")
+    click.echo("beside: what threads beside the loop worked, counted as if the loop had waited")
+
+
+def _in_turns(
+    folder: Path,
+    device: str,
+    model: str,
+    steps: int,
+    turns: int,
+    processes: int,
+    *,
+    as_json: bool,
+) -> None:
+    from tradewind.bench import training as bench
+
+    with render.busy("training"):
+        found = bench.in_turns(
+            folder,
+            device,
+            model=model,
+            steps=steps,
+            turns=turns,
+            processes=processes,
+            kinds=tuple(_KINDS),
         )
+    if as_json:
+        render.print_json(found)
+        return
+    click.echo(f"{found['weights']:,} weights on {found['device']}, torch {found['torch']}")
+    for kind, words in _KINDS.items():
+        each = ", ".join(
+            f"{before:.2f} → {after:.2f}"
+            for before, after in zip(found[f"{kind}_before_ms"], found[f"{kind}_ms"], strict=True)
+        )
+        costs = (
+            f"; costs {100 * found[f'{kind}_overhead']:+.2f} %"
+            f" ± {100 * found[f'{kind}_margin']:.2f}"
+            if kind != "plain"
+            else ""
+        )
+        click.echo(f"plain → {words}: {each} ms a step, by process{costs}")

@@ -9,7 +9,7 @@ import click
 from tradewind.catalog import files, summary
 from tradewind.cli import render
 from tradewind.cli.base import Group
-from tradewind.cli.catalog import doctor, own, rates, refresh
+from tradewind.cli.catalog import doctor, economics, own, rates, refresh
 from tradewind.cli.render import Column
 from tradewind.model import MARKETS
 
@@ -88,5 +88,8 @@ def status(as_json: bool) -> None:
         render.note(f"{known['observations']} observations of availability that have not expired.")
 
 
-for each in (doctor.doctor, rates.rates, refresh.refresh, own.build, own.reset, own.observe):
+for each in (
+    doctor.doctor, rates.rates, economics.economics, refresh.refresh, own.build, own.reset,
+    own.observe,
+):  # fmt: skip
     command.add_command(each)

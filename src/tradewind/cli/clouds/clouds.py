@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tradewind.api import clouds
 from tradewind.cli import render
 from tradewind.cli.base import Command, Group
+from tradewind.model import buckets
 from tradewind.providers import registry
+from tradewind.providers.cloud import Named
 
 if TYPE_CHECKING:
     from tradewind.providers.changes import Line
@@ -81,8 +84,14 @@ def command_of(
     example: str,
 ) -> click.Command:
     """A cloud's command: `do(cloud, …)`, with what all of them take and these options."""
-    urls = [f"{scheme}://bucket" for scheme in cloud.schemes]
+    schemes = clouds.schemes(cloud)
+    urls = [f"{scheme}://bucket" for scheme in schemes if scheme in buckets.STORES]
     places = " or ".join(f"{url} or {url}/prefix" for url in urls)
+    if len(urls) < len(schemes):
+        places += " or file:///folder that its machines share"
+    name, regions = (
+        (cloud.place, cloud.place_words) if isinstance(cloud, Named) else ("region", regions)
+    )
 
     def callback(**given: Any) -> None:
         do(cloud, **given)
@@ -91,7 +100,7 @@ def command_of(
     for option in reversed(
         (
             click.option("--store", "store_url", metavar="URL", required=True, help=f"{places}."),
-            click.option("--region", "regions", multiple=True, metavar="REGION", help=regions),
+            click.option(f"--{name}", "regions", multiple=True, metavar=name.upper(), help=regions),
             *options,
             click.option("--yes", is_flag=True, help="Do not ask."),
             click.option("--json", "as_json", is_flag=True, help="Print JSON."),
@@ -103,7 +112,7 @@ def command_of(
         cls=Command,
         short_help=words,
         help=f"{words}\n\n{more}",
-        examples=f"{example} --store {cloud.schemes[0]}://my-bucket",
+        examples=f"{example} --store {schemes[0]}://my-bucket",
     )(body)
     return made
 

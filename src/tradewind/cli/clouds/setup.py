@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli import render
 from tradewind.cli.clouds.clouds import CloudGroup, ask, command_of, rows, show
+from tradewind.model import buckets
 
 if TYPE_CHECKING:
     from tradewind.providers.cloud import Rentable
 
 
-def _command(cloud: Rentable) -> click.Command:
+def _printing(cloud: Rentable) -> Callable[..., Any]:
     kinds = "; ".join(f"{words} ({kind})" for kind, words in cloud.prints.items())
+    return click.option(
+        "--print",
+        "printed",
+        type=click.Choice(list(cloud.prints)),
+        help=f"Print instead, and change nothing: {kinds}.",
+    )
+
+
+def _command(cloud: Rentable) -> click.Command:
     return command_of(
         cloud,
         _set_up,
         *(
-            click.option(each.flag, each.name, metavar=each.metavar, help=each.words)
+            click.option(
+                each.flag, each.name, metavar=each.metavar, multiple=each.many, help=each.words
+            )
             if each.metavar
             else click.option(each.flag, each.name, is_flag=True, help=each.words)
             for each in cloud.settings
         ),
-        click.option(
-            "--print",
-            "printed",
-            type=click.Choice(list(cloud.prints)),
-            help=f"Print instead, and change nothing: {kinds}.",
-        ),
-        regions="Where machines may be; a new bucket is made in the first. May be repeated.",
+        *([_printing(cloud)] if cloud.prints else []),
+        regions="Where machines may be. May be repeated."
+        if not set(cloud.schemes) & set(buckets.STORES)
+        else "Where machines may be; a new bucket is made in the first. May be repeated.",
         words=f"Make what machines at {cloud.title} need for a store.",
         more="Shows first what is missing, and asks. What is there already is left as it is, so it"
         " may be run again at any time. Credentials are found as by the cloud's own tools.",
@@ -55,9 +65,9 @@ def _set_up(
     cloud: Rentable,
     store_url: str,
     regions: tuple[str, ...],
-    printed: str | None,
     yes: bool,
     as_json: bool,
+    printed: str | None = None,
     **settings: Any,
 ) -> None:
     url = cloud.checked(store_url)

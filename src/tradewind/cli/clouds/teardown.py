@@ -73,7 +73,8 @@ def _tear_down(
         with render.busy("removing"):
             removal.carry_out()
         stays = there and not delete_store
-        words = "removed" + (f"; the bucket {bucket} and all in it stay" if stays else "")
+        kept = f"bucket {bucket}" if bucket else "store"
+        words = "removed" + (f"; the {kept} and all in it stay" if stays else "")
     if as_json:
         render.print_json(
             {"store": url, "removed": removal.changes > 0, "things": rows(removal.lines)}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tradewind.cli import render
-from tradewind.cli.base import Command
+from tradewind.cli.base import Group
 from tradewind.cli.demo import demostory
 
 if TYPE_CHECKING:
@@ -30,14 +30,17 @@ _WHY = (
 )
 
 
-@click.command(
+@click.group(
     "demo",
-    cls=Command,
+    cls=Group,
+    invoke_without_command=True,
     examples="""
     # all of it, and pages to look at in ./demo
     tradewind demo
     # keep the run, to look around in
     tradewind demo --keep
+    # a service instead: load, more replicas, a preemption
+    tradewind demo serve
     """,
 )
 @click.option(
@@ -55,12 +58,15 @@ _WHY = (
     help="How long the training is.",
 )
 @click.option("--keep", is_flag=True, help="Keep the run, to look around in.")
-def command(folder: str, steps: int, keep: bool) -> None:
+@click.pass_context
+def command(context: click.Context, folder: str, steps: int, keep: bool) -> None:
     """Plan a training, run a small one through interruptions and kills, prove that nothing was
     lost, and account for it.
 
     Two to three minutes, no cloud account, no network. It trains a small GPT with PyTorch in two
     processes, on machines that are processes of this computer."""
+    if context.invoked_subcommand is not None:
+        return
     from tradewind.base.errors import NoAccess
 
     _check()
@@ -75,6 +81,26 @@ def command(folder: str, steps: int, keep: bool) -> None:
         _journey(home, pages, steps)
     if keep:
         click.echo(f"\nTo look around: TRADEWIND_HOME={home} {_own_name()} show demo")
+
+
+@command.command(
+    "serve",
+    examples="""
+    tradewind demo serve
+    """,
+)
+def serve() -> None:
+    """Plan a service, bring two replicas up, load them until there are more, preempt one, and
+    account for it.
+
+    About three minutes, no cloud account, no network. It needs HAProxy; what is served is a small
+    model with random weights."""
+    from tradewind.cli.demo import demoserve
+    from tradewind.providers.local.processes import need_linux
+
+    need_linux()
+    with _own_home(keep=False) as home:
+        demoserve.journey(home)
 
 
 def _own_name() -> str:

@@ -38,6 +38,8 @@ from tradewind.cli.base import Command
     is_flag=True,
     help="Work out what the policy expects of spot, for plans, from what it has learned.",
 )
+@click.option("--serving", metavar="FILE", help="Measurements of serving, CSV or CSV.gz.")
+@click.option("--models", metavar="FILE", help="Shapes of the models in --serving, CSV.")
 @click.option("--out", required=True, metavar="FILE", help="Where to write what was fitted, JSON.")
 def command(
     data: tuple[str, ...],
@@ -45,6 +47,8 @@ def command(
     other: str | None,
     spot: str | None,
     outlook: bool,
+    serving: str | None,
+    models: str | None,
     out: str,
 ) -> None:
     """Refit the constants of the estimator, and the error bands, to measurements.
@@ -52,6 +56,13 @@ def command(
     Every constant is held to its prior, so that accelerators and stacks with few rows stay near
     their kin. The bands come from leaving whole blocks of rows and chips out in turn.
     """
+    if serving:
+        if data or memory or other or spot or outlook:
+            raise InvalidValue("--serving is fitted alone", hint="leave the others out")
+        _fit_serving(Path(serving), Path(models) if models else None, Path(out))
+        return
+    if models:
+        raise InvalidValue("--models goes with --serving", hint="leave it out")
     if spot or outlook:
         if data or memory or other or (spot and outlook):
             alone = "--spot is fitted alone" if spot else "--outlook is worked out alone"
@@ -62,7 +73,9 @@ def command(
             _work_out(Path(out))
         return
     if not data:
-        raise InvalidValue("there is nothing to fit to", hint="give --data, --spot or --outlook")
+        raise InvalidValue(
+            "there is nothing to fit to", hint="give --data, --serving, --spot or --outlook"
+        )
     from tradewind.bench.measured import finders
     from tradewind.estimate import (
         band,
@@ -106,6 +119,15 @@ def command(
     }
     files.replace(Path(out), (json.dumps(document, indent=1) + "\n").encode())
     click.echo(f"{len(measured.sources):,} rows of {len(sources)} sources → {out}")
+
+
+def _fit_serving(data: Path, models: Path | None, out: Path) -> None:
+    from tradewind.bench import inference
+
+    with render.busy("fitting, and leaving sources, models and accelerators out in turn"):
+        document = inference.document(data, models)
+    files.replace(out, (json.dumps(document, indent=1) + "\n").encode())
+    click.echo(f"{document['rows']:,} rows of {len(document['sources'])} sources → {out}")
 
 
 def _fit_spot(traces: Path, out: Path) -> None:

@@ -14,6 +14,7 @@ from tradewind.base.errors import InvalidValue
 from tradewind.base.units import format_count, parse_bandwidth, parse_count
 from tradewind.cli import render
 from tradewind.cli.base import Command
+from tradewind.cli.plan import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,6 +47,9 @@ _DEGREE = click.IntRange(min=1)
     # adapters only, on a smaller one
     tradewind estimate --model llama-3.1-8b --on a10g \\
         --qlora 16 --seq 2048 --global-batch 16
+    # serving: memory, throughput, latency
+    tradewind estimate --serve --model llama-3.1-8b \\
+        --on l40s --concurrency 32
     """,
 )
 @click.option(
@@ -88,7 +92,12 @@ _DEGREE = click.IntRange(min=1)
     show_default=True,
     help="What is kept of every trained weight.",
 )
-@click.option("--lora", type=_DEGREE, metavar="RANK", help="Train adapters of that rank only.")
+@click.option(
+    "--lora",
+    type=_DEGREE,
+    metavar="RANK",
+    help="Train adapters of that rank only; with --serve, the rank of --adapters.",
+)
 @click.option(
     "--qlora", type=_DEGREE, metavar="RANK", help="The same, with the frozen weights in 4 bits."
 )
@@ -127,6 +136,7 @@ _DEGREE = click.IntRange(min=1)
     metavar="FILE",
     help="Your own measurements, CSV: they sharpen the estimate for your stack.",
 )
+@serving.options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     model: str,
@@ -139,6 +149,7 @@ def command(
     no_flash_attention: bool,
     network: str | None,
     measured: str | None,
+    serve: bool,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -152,6 +163,12 @@ def command(
     from tradewind.estimate.hardware import check_count
     from tradewind.estimate.question import SHARDING_NAMES, Question
 
+    serving.refuse_mixed(serve)
+    if serve:
+        serving.serve(model, hardware, measured, given | {"lora": lora}, as_json)
+        return
+    for name in serving.OPTIONS:
+        del given[name]
     if lora and qlora:
         raise InvalidValue("--lora and --qlora are both given", hint="give one of them")
     if hardware.strip().lower() in ("cpu", "none"):

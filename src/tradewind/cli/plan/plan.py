@@ -21,9 +21,12 @@ from tradewind.workload import reader
 from tradewind.workload.kinds import is_path
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tradewind.catalog import Catalog
     from tradewind.cli.plan.plantype import Named
     from tradewind.estimate.constants import Constants
+    from tradewind.estimate.serving.points import Points
     from tradewind.model import Workload
     from tradewind.model.job import Job
     from tradewind.model.plan import Plan, Plans
@@ -61,13 +64,14 @@ _FIELDS = {
     "max_accelerators": "limits.max_accelerators",
     "commit": "limits.commit",
     "assume_capacity": "limits.assume_capacity",
+    "carbon": "limits.carbon",
 }
 _LISTS = ("provider", "exclude", "region", "market", "accelerator", "assume_capacity")
 _OPTIONS = {field: f"--{name.replace('_', '-')}" for name, field in _FIELDS.items()}
 _NOUN = re.compile(r"[-_](?=(?:token|sample|sequence|image|example|step)s?$)", re.IGNORECASE)
 
 
-def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
+def of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that are fields of the workload file, in the order of its sections."""
     many = " Repeatable, or with commas."
     for name, metavar, words in reversed(
@@ -106,6 +110,7 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
                 "SHARE",
                 f"Chance to have machines: 90%, aws=90%, p5.48xlarge=50%.{many}",
             ),
+            ("carbon", "LIMIT", "At most so much CO2e: 50kg; or a price in the ranking: '$100/t'."),
         )
     ):
         plain = name.replace("-", "_")
@@ -130,7 +135,7 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
     """,
 )
 @click.argument("file", metavar="[WORKLOAD.yaml]", required=False)
-@_of_the_work
+@of_the_work
 @click.option("--top", type=click.IntRange(1, 100), default=5, show_default=True, help="Plans.")
 @click.option(
     "--why", metavar="TYPE", help="Why this type was chosen or rejected, and its options."
@@ -140,6 +145,12 @@ def _of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
     "--instead-of", metavar="TYPE", help="What does the same in no more time for less money?"
 )
 @click.option("--nodes", type=click.IntRange(min=1), help="How many of --instead-of.")
+@click.option(
+    "--store",
+    "store_url",
+    metavar="URL",
+    help="Weigh what clusters and machines of yours that are set up for it have now, too.",
+)
 @click.option("--out", metavar="FILE", help="Save the best plan, for `tradewind run`.")
 @click.option("--html", metavar="FILE", help="Write a page about the plans.")
 @click.option("--plot", metavar="FILE", help="Draw time against money into FILE.png or .svg.")
@@ -151,6 +162,7 @@ def command(
     all_losers: bool,
     instead_of: str | None,
     nodes: int | None,
+    store_url: str | None,
     out: str | None,
     html: str | None,
     plot: str | None,
@@ -170,13 +182,21 @@ def command(
         raise click.UsageError(f"--plot {plot}: a picture is FILE.png or FILE.svg")
     now = clock.now()
     catalog = catalogs.load()
-    work = _workload(file, given, catalog)
+    if store_url is not None:
+        catalog = _with_own(catalog, store_url, now)
+    work = workload_of(file, given, catalog)
+
+    if work.serve is not None:
+        _serve(work, catalog, all_losers, html, as_json, {
+            "--why": why, "--instead-of": instead_of, "--out": out, "--plot": plot,
+        })  # fmt: skip
+        return
 
     from tradewind.cli.plan import plantype, planview
     from tradewind.planning.planner import Planner
     from tradewind.planning.words import what_binds
 
-    planner = Planner(work, catalog, now=now, constants=_constants(work))
+    planner = Planner(work, catalog, now=now, constants=constants_of(work))
     if instead_of is not None:
         _instead_of(planner, catalog, instead_of, nodes, as_json)
         return
@@ -201,6 +221,70 @@ def command(
         raise NotFound("no plan keeps every limit", hint=what_binds(plans))
 
 
+def _with_own(catalog: Catalog, store_url: str, now: datetime) -> Catalog:
+    """And what the accounts that are set up for a store have besides, such as nodes of clusters."""
+    from tradewind import store as stores
+    from tradewind.api.rented import On
+
+    on = On(stores.open(store_url))
+    with render.busy("looking at what is set up"):
+        found = on.catalog(catalog, now)
+    for words in on.warnings:
+        render.remark(f"warning: {words}")
+    return found
+
+
+def _serve(
+    work: Workload, catalog: Catalog, all_losers: bool, html: str | None, as_json: bool,
+    other: dict[str, str | None],
+) -> None:  # fmt: skip
+    """A model to be served: replicas instead of a run."""
+    from tradewind.cli.plan import serveview
+    from tradewind.planning.serving import document
+    from tradewind.planning.serving.planner import Planner as Serving
+
+    for option, value in other.items():
+        if value is not None:
+            raise InvalidValue(
+                f"{option} is for work that ends, and the workload is served",
+                hint="--json, --html or --all-losers; docs/serving-plan.md",
+            )
+    if work.limits.carbon is not None:
+        raise InvalidValue(
+            "carbon is for work that ends, and the workload is served", hint="leave it out"
+        )
+    with render.busy("weighing"):
+        planner = Serving(work, catalog, now=clock.now(), own=points_of(work))
+        plans = planner.plans(changed=html is not None)
+    if html is not None:
+        from tradewind.catalog.files import replace as write
+        from tradewind.web import serve_page
+
+        write(Path(html), serve_page.render(plans).encode())
+        render.remark(f"written: {html}")
+    if as_json:
+        render.print_json(document.to_json(plans))
+    elif all_losers:
+        serveview.losers(plans)
+    else:
+        serveview.show(plans)
+    if plans.best is None:
+        raise NotFound(
+            "no replicas keep every target and limit",
+            hint=serveview.hint(plans),
+        )
+
+
+def points_of(work: Workload) -> Points | None:
+    """Measured on a stack of one's own, where the workload names them."""
+    if work.serve is None or work.serve.measured is None:
+        return None
+    from tradewind.cli.plan.serving import own_points
+    from tradewind.planning.serving.planner import model_of
+
+    return own_points(Path(work.serve.measured).expanduser(), model_of(work.serve))
+
+
 def _not_sent(folder: Path, job: Job) -> None:
     from tradewind.api import submit
 
@@ -211,7 +295,7 @@ def _not_sent(folder: Path, job: Job) -> None:
             render.note(f"  {found[1]}")
 
 
-def _constants(work: Workload) -> Constants | None:
+def constants_of(work: Workload) -> Constants | None:
     """Of the estimate, where the workload names measurements of one's own."""
     if work.train is None or work.train.measured is None:
         return None
@@ -223,7 +307,7 @@ def _constants(work: Workload) -> Constants | None:
 # -- what is to be done --------------------------------------------------------------------------
 
 
-def _workload(file: str | None, given: dict[str, Any], catalog: Catalog) -> Workload:
+def workload_of(file: str | None, given: dict[str, Any], catalog: Catalog) -> Workload:
     flags = _flags(given, "" if file is None else str(Path(file).parent))
     known = workload.known_names(catalog)
     if file is None and not flags:
@@ -287,7 +371,7 @@ def _write(plans: Plans, out: str | None, html: str | None, plot: str | None) ->
     if out is not None and plans.best is not None:
         from tradewind.planning import document
 
-        work = _to_carry(plans.workload)
+        work = to_carry(plans.workload)
         text = document.save(plans.best, work, made_at=plans.made_at)
         write(Path(out), text.encode())
         render.remark(f"saved: {out}")
@@ -303,7 +387,7 @@ def _write(plans: Plans, out: str | None, html: str | None, plot: str | None) ->
         render.remark(f"drawn: {plot}")
 
 
-def _to_carry(work: Workload) -> Workload:
+def to_carry(work: Workload) -> Workload:
     """With nothing that stands in a file elsewhere: a saved plan may be run in another folder."""
     from tradewind.estimate import models
     from tradewind.model.shape import Shape, Work

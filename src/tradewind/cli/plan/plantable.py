@@ -71,7 +71,17 @@ def plan_table(plans: Sequence[Plan]) -> None:
         Column("SURE", right=True, keep=6),
         Column("HAD", right=True, keep=6),
     ]
-    render.table(columns, [_row(plan) for plan in plans])
+    moves = any(_moving(plan) for plan in plans)
+    if moves:
+        columns.append(Column("MOVING", right=True, keep=5))
+    render.table(columns, [_row(plan) + [_moving(plan)] * moves for plan in plans])
+
+
+def _moving(plan: Plan) -> str:
+    """Of a start, and of an hour; empty where both are free."""
+    start, hour = plan.bring + plan.bring_once, plan.save
+    parts = [f"${dollars(usd(start))}"] if start else []
+    return " + ".join(parts + ([f"${dollars(usd(hour))}/h"] if hour else []))
 
 
 def _row(plan: Plan) -> list[Any]:

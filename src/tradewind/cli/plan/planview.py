@@ -80,6 +80,8 @@ def recommendation(plans: Plans) -> str:
 
 def _details(best: Plan, plans: Plans) -> list[str]:
     """How the best plan is to be carried out, and what its money goes to."""
+    from tradewind.api import fleet
+
     lines = [f"{plans.workload.name}: {work_words(plans.workload)}"]
     if limits := limit_words(plans.workload):
         lines.append(f"limits: {limits}")
@@ -103,6 +105,13 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         for market, price in best.price_hour.items()
     )
     lines.append(f"money: {', '.join(money) or 'none'}; a machine-hour is {prices}")
+    if plans.workload.limits.carbon:
+        lines.append(
+            f"carbon: {best.co2_kg:,.3g} kg CO2e ({best.co2_kg_low:,.3g} to"
+            f" {best.co2_kg_high:,.3g}) of {best.energy_kwh:,.4g} kWh; grid: {best.grid}"
+        )
+    if moved := moving(best, plans):
+        lines.append(f"moving: {moved}")
     if best.commit:
         lines.append(f"commitment: {_commitment(best)}")
     if "spot" in best.markets:
@@ -111,8 +120,31 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         lines.append(f"network: {best.network}")
     if best.had < _SURELY_HAD:
         lines.append(f"capacity: {_capacity(best, plans)}")
+    if not best.own and fleet.facts(best.provider).ends == "never":
+        lines.append(
+            "bill: a machine is paid for until a controller ends it (`tradewind run` or `watch`),"
+            " also after it has shut down"
+        )
     lines += _own_verdict(best, plans)
     return lines
+
+
+def moving(best: Plan, plans: Plans) -> str:
+    """What it costs that the data, and so the checkpoints, lie elsewhere; empty where nothing."""
+    data = plans.workload.data
+    parts = [
+        f"{format_money(micros, digits=2)} {words}"
+        for micros, words in (
+            (best.bring_once, "to bring the data there"),
+            (best.bring, "for the checkpoint of each restart"),
+            (best.save, "an hour to write checkpoints back"),
+        )
+        if micros
+    ]
+    if not parts or data is None or data.provider is None:
+        return ""
+    where = data.provider + (f" {data.region}" if data.region else "")
+    return f"{', '.join(parts)}: data and store are taken to be at {where}"
 
 
 def _on_spot(best: Plan) -> str:

@@ -106,4 +106,6 @@ def limit_words(work: Workload) -> str:
         words.append(f"commitments up to {limits.commit}")
     if limits.assume_capacity is not None:
         words.append(f"capacity assumed {' '.join(limits.assume_capacity)}")
+    if limits.carbon is not None:
+        words.append(f"carbon {limits.carbon}")
     return "; ".join(words)

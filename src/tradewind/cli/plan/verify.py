@@ -114,6 +114,7 @@ def _tried(
         causes=compare.causes(compared, repeats),
         warnings=_warnings(broken),
         steps=steps,
+        untried=compare.untried(undisturbed.rows),
     )
 
 
@@ -139,6 +140,7 @@ def _result(
     warnings: list[str] | None = None,
     refused: str = "",
     steps: int = 0,
+    untried: str = "",
 ) -> dict[str, Any]:
     same = bool(compared) and not refused and all(each.first is None for each in compared or ())
     rows = [
@@ -152,6 +154,7 @@ def _result(
         "compared": rows,
         "causes": causes or [],
         "warnings": warnings or [],
+        "untried": untried,
     }
 
 
@@ -179,6 +182,8 @@ def _show(script: Path, result: dict[str, Any]) -> None:
         click.echo(f"warning: {words}")
     for words in result["causes"]:
         click.echo(f"likely: {words}")
+    if result["untried"]:
+        click.echo(f"not tried: {result['untried']}")
     click.echo(
         f"{script.name} resumes bit-exact"
         if result["same"]

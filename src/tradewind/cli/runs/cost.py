@@ -18,7 +18,9 @@ from tradewind.cli.render import Column
 
 if TYPE_CHECKING:
     from tradewind.api.computer import Asked
+    from tradewind.journal.runs_store import Loaded
     from tradewind.ledger.budgets import Standing
+    from tradewind.ledger.outlook import Forecast, Unusual
     from tradewind.ledger.postings import RunCost
     from tradewind.ledger.report import Line, Report
     from tradewind.store import Store
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
     tradewind cost
     # by project, since the first of the month
     tradewind cost --by project --since 2026-11-01
-    # one run, machine by machine
-    tradewind cost finetune --by machine
+    # what a million tokens cost, and machines that idled
+    tradewind cost --units --idle
     """,
 )
 @click.argument("runs", nargs=-1, metavar="[RUN]...")
@@ -54,6 +56,34 @@ if TYPE_CHECKING:
 @click.option(
     "--focus", metavar="FILE", help="Write the FOCUS 1.1 table (CSV) to FILE; - prints it."
 )
+@click.option(
+    "--forecast", "with_forecast", is_flag=True, help="What this month will come to, with a range."
+)
+@click.option(
+    "--unusual", "with_unusual", is_flag=True, help="Runs that cost 3 times others of their name."
+)
+@click.option(
+    "--units",
+    "with_units",
+    is_flag=True,
+    help="What a million tokens, an epoch or a thousand requests have cost.",
+)
+@click.option(
+    "--idle", "with_idle", is_flag=True, help="Time of machines without work, and its price."
+)
+@click.option(
+    "--chargeback",
+    metavar="FILE",
+    help="What each project is charged, with shared costs split by the rules in FILE.",
+)
+@click.option(
+    "--warn",
+    type=click.Choice(["due", "test"]),
+    help="Send the budgets' warnings that are due, or a trial, by webhook and mail.",
+)
+@click.option(
+    "--unread", metavar="AGE", help="What ended runs have left and nobody has fetched for so long."
+)
 def command(
     runs: tuple[str, ...],
     by: str,
@@ -63,6 +93,13 @@ def command(
     as_json: bool,
     as_csv: bool,
     focus: str | None,
+    with_forecast: bool,
+    with_unusual: bool,
+    with_units: bool,
+    with_idle: bool,
+    chargeback: str | None,
+    warn: str | None,
+    unread: str | None,
 ) -> None:
     """What runs cost, what was predicted, and what on demand would have cost.
 
@@ -70,7 +107,9 @@ def command(
     are UTC's."""
     from tradewind import store
     from tradewind.api import computer
+    from tradewind.cli.runs import costmore, costwarn
     from tradewind.controller import budgetfile
+    from tradewind.ledger import outlook
     from tradewind.ledger import report as reports
     from tradewind.ledger.budgets import standings
 
@@ -81,22 +120,57 @@ def command(
     since_s, until_s = _span(since, until, now)
     now_s = int(now.timestamp())
     budgets = budgetfile.load()
+    more = costmore.Asked(units=with_units, idle=with_idle, chargeback=chargeback, unread=unread)
+    if more and (as_csv or focus == "-"):
+        raise click.UsageError("--csv and --focus - are of the first table alone")
+    if runs and chargeback:
+        raise click.UsageError("a few runs cannot bear what all share: --chargeback without RUN")
+    rules = more.rules()
+    if warn is not None:
+        costwarn.check(warn, budgets.tell, named=bool(runs))
+    if warn == "test":
+        costwarn.trial(budgets.tell)
+        return
     opened = store.open(url)
-    costs, troubles = _costs(opened, runs, now_s)
+    loaded, whole, troubles = costs_of(opened, runs, now_s)
+    costs = _credited(opened, whole, bool(runs), now_s)
     mine = None if runs else computer.asked(opened)
     made = reports.report(costs, by, since_s, until_s)
     stands: list[Standing] = []
     if budgets and not runs:  # a few runs say nothing about their project
-        postings = [posting for cost in costs for posting in cost.postings]
+        # As controllers count it: nothing is bought on a discount that comes later.
+        postings = [posting for cost in whole for posting in cost.postings]
         stands = standings(postings, budgets, now_s)
+    every = [posting for cost in costs for posting in cost.postings]
+    to_come = outlook.forecast(every, now_s) if with_forecast else None
+    dear = outlook.unusual(costs) if with_unusual else []
+    made_more = costmore.make(
+        more,
+        opened,
+        loaded,
+        costs,
+        rules,
+        by=by,
+        since_s=since_s,
+        until_s=until_s,
+        now=now,
+        named=bool(runs),
+    )
     if focus is not None:
         _focus(costs, since_s, until_s, focus)
     if as_json:
-        render.print_json(_document(made, since_s, until_s, stands, troubles, mine))
+        shown = _document(made, since_s, until_s, stands, troubles, mine)
+        render.print_json(
+            shown | _ahead(to_come, dear if with_unusual else None) | made_more.document
+        )
     elif as_csv:
         render.print_csv(_FIELDS, [_fields(line) for line in made.lines])
     elif focus is None:
         _shown(made, stands, mine)
+        _outlook(to_come, dear, with_unusual)
+        made_more.show()
+    if warn is not None:
+        costwarn.due(opened, budgets.tell, stands)
     if troubles:
         raise _trouble(troubles)
 
@@ -129,9 +203,10 @@ def _moment(text: str, option: str, now: datetime, days: int) -> int:
         ) from None
 
 
-def _costs(
+def costs_of(
     store: Store, names: Sequence[str], now_s: int
-) -> tuple[list[RunCost], list[tuple[str, TradewindError]]]:
+) -> tuple[list[Loaded], list[RunCost], list[tuple[str, TradewindError]]]:
+    """Journals, what they come to, and what is wrong with which."""
     from tradewind.journal import runs_store
     from tradewind.ledger.postings import cost_of
 
@@ -145,7 +220,18 @@ def _costs(
             costs.append(cost_of(one.run_id, one.events, now_s))
         except TradewindError as error:
             troubles.append((one.run_id, error))
-    return costs, troubles
+    return loaded, costs, troubles
+
+
+def _credited(store: Store, costs: list[RunCost], named: bool, now_s: int) -> list[RunCost]:
+    """With discounts for sustained use, which depend on all runs of the store."""
+    from tradewind.ledger import sustained
+
+    if not sustained.is_any(costs):
+        return costs
+    every = costs_of(store, (), now_s)[1] if named else costs
+    asked = {cost.run_id for cost in costs}
+    return [cost for cost in sustained.credited(every) if cost.run_id in asked]
 
 
 def _trouble(troubles: Sequence[tuple[str, TradewindError]]) -> TradewindError:
@@ -227,6 +313,11 @@ def _notes(made: Report) -> None:
     parts = [f"{render.count(total.runs, 'run')}, dollars; hours are machines' added up."]
     if total.open:
         parts.append(f"…so far: {render.count(total.open, 'machine')} still up, counted until now.")
+    if total.sustained:
+        parts.append(
+            f"{format_money(total.sustained, digits=2)} was taken off for sustained use: what"
+            " machines on demand cost less, the longer they are up in a month."
+        )
     if total.store:
         parts.append(
             f"{format_money(total.store, digits=4)} of it is for the store: requests, traffic"
@@ -245,6 +336,56 @@ def _notes(made: Report) -> None:
     click.echo()
     for part in parts:
         render.note(part)
+
+
+def _outlook(to_come: Forecast | None, dear: Sequence[Unusual], asked: bool) -> None:
+    if to_come is not None:
+        click.echo()
+        low, high = (format_money(each, digits=2) for each in (to_come.low, to_come.high))
+        render.paragraph(
+            f"{to_come.month}: {format_money(to_come.spent, digits=2)} until now,"
+            f" {format_money(to_come.likely, digits=2)} likely by its end; {low} to {high} in eight"
+            f" of ten cases, if its {to_come.days_left:.1f} days left are like the last"
+            f" {render.count(to_come.seen_days, 'day')}, which decides it."
+        )
+    if not asked:
+        return
+    click.echo()
+    for one in dear:
+        render.paragraph(
+            f"{one.run_id} ({one.name}) cost {format_money(one.micros, digits=2)}:"
+            f" {one.times:.1f}× its kind, {format_money(one.usual, digits=2)} in the middle of"
+            f" {one.others} others."
+        )
+    if not dear:
+        render.note("No run cost 3 times others of its name, of which there must be 3.")
+
+
+def _ahead(to_come: Forecast | None, dear: Sequence[Unusual] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if to_come is not None:
+        found["forecast"] = {
+            "month": to_come.month,
+            "spent_usd": usd(to_come.spent),
+            "likely_usd": usd(to_come.likely),
+            "low_usd": usd(to_come.low),
+            "high_usd": usd(to_come.high),
+            "days_left": round(to_come.days_left, 3),
+            "seen_days": to_come.seen_days,
+        }
+    if dear is not None:
+        found["unusual"] = [
+            {
+                "run": one.run_id,
+                "name": one.name,
+                "cost_usd": usd(one.micros),
+                "usual_usd": usd(one.usual),
+                "times": round(one.times, 3),
+                "others": one.others,
+            }
+            for one in dear
+        ]
+    return found
 
 
 def _budgets(stands: Sequence[Standing]) -> None:
@@ -273,8 +414,8 @@ def _budgets(stands: Sequence[Standing]) -> None:
 
 _FIELDS = (
     "what", "name", "outcome", "runs", "machines", "hours", "cost_usd", "estimated_usd",
-    "store_usd", "machines_open", "predicted_usd", "difference_usd", "on_demand_usd", "saved_usd",
-    "predicted_hours", "elapsed_hours",
+    "sustained_usd", "store_usd", "machines_open", "predicted_usd", "difference_usd",
+    "on_demand_usd", "saved_usd", "predicted_hours", "elapsed_hours",
 )  # fmt: skip
 
 
@@ -291,6 +432,7 @@ def _fields(line: Line) -> dict[str, Any]:
         "hours": round(line.seconds / 3600, 4),
         "cost_usd": dollars(line.micros),
         "estimated_usd": dollars(line.estimated),
+        "sustained_usd": dollars(line.sustained),
         "store_usd": dollars(line.store),
         "machines_open": line.open,
         "predicted_usd": dollars(line.predicted),

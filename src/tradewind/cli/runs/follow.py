@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tradewind.api import follow
+from tradewind.api import attended, follow
 from tradewind.base import clock
 from tradewind.cli import render
 from tradewind.cli.runs import crontab, runview
@@ -131,6 +131,8 @@ def until_over(store: Store, run_id: str, *, quiet: bool = False) -> str | None:
         if not quiet:
             click.echo("")
         leave(store, run_id, quiet=quiet)
+        if not quiet and sight.state.spec and (unended := attended.words(sight.state.spec)):
+            render.note(f"{unended}: this computer must stay up, or another one look")
         return None
     except BrokenPipeError:
         # Whoever read our output has left; the run goes on, as after Ctrl-C.

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
     "--part", metavar="NAME", help="With --weights: what of the session. Default: model; or ema."
 )
 @click.option(
+    "--answers",
+    metavar="FILE",
+    help="The outputs of batch inference, one a line, in the order of its items.",
+)
+@click.option(
     "--rank", type=click.IntRange(0), default=0, help="Files of this machine. Default: 0."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that differ.")
@@ -52,6 +57,7 @@ def command(
     to: str | None,
     weights: str | None,
     part: str | None,
+    answers: str | None,
     rank: int,
     force: bool,
     store_url: str | None,
@@ -61,6 +67,11 @@ def command(
 
     Without paths and --to, the output files are listed. While the run goes on, they are as they
     were at its last checkpoint or notice; the weights are those of its newest checkpoint."""
+    if answers is not None:
+        if paths or to is not None or weights is not None:
+            raise click.UsageError("--answers says itself where to: leave out paths and the others")
+        _answers(run, Path(answers), force, store_url, as_json)
+        return
     if weights is not None:
         if paths or to is not None:
             raise click.UsageError("--weights says itself where to: leave out paths and --to")
@@ -91,6 +102,23 @@ def command(
         click.echo(f"{one_line(str(each.path))}  {_size(each.output.size)}{same}")
 
 
+def _answers(run: str, to: Path, force: bool, store_url: str | None, as_json: bool) -> None:
+    from tradewind.api.handle import Run
+    from tradewind.base.errors import InvalidValue
+    from tradewind.batch import collect
+
+    if to.exists() and not force:
+        raise InvalidValue(f"{to} is there already", hint="--force overwrites it")
+    found = Run(run, store_url)
+    with render.busy("fetching outputs"):
+        made = collect(to, store=found.store, run=found.id)
+    if as_json:
+        told = {"path": str(made.path), "items": made.items, "missing": made.missing}
+        render.print_json(told)
+        return
+    click.echo(f"{one_line(str(made.path))}: {made.items - made.missing:,} of {made.items:,} items")
+
+
 def _weights(
     run: str, to: Path, part: str, force: bool, store_url: str | None, as_json: bool
 ) -> None:
@@ -101,8 +129,10 @@ def _weights(
         place = export.of_folder(Path(run))
     else:
         from tradewind.api.handle import Run
+        from tradewind.store import readers
 
         found = Run(run, store_url)
+        readers.note(found.store, found.id)
         place = export.of_run(found.store, found.id)
         config = _config(found)
     warnings: list[str] = []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tradewind.base.errors import TradewindError, bug
+from tradewind.base.plaintext import visible
 from tradewind.cli import render
 from tradewind.cli.base import Command
 from tradewind.lifecycle.words import OUTCOMES
@@ -25,14 +26,19 @@ _WORKERS = 32
     examples="""
     # those that are running
     tradewind ps
+    # who uses the GPUs of your own hosts, you and others
+    tradewind ps --leases
     # also those that have ended, of another store
     tradewind ps --all --store s3://my-bucket/tradewind
     """,
 )
 @click.option("--all", "every", is_flag=True, help="Also list runs that have ended.")
+@click.option(
+    "--leases", "leased", is_flag=True, help="Also ask your own hosts who uses which GPU."
+)
 @click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(every: bool, store_url: str | None, as_json: bool) -> None:
+def command(every: bool, leased: bool, store_url: str | None, as_json: bool) -> None:
     """Status of runs: where, how far, for how much."""
     from tradewind import store as stores
     from tradewind.journal import runs_store
@@ -42,10 +48,12 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
     with render.busy("reading journals"):
         loaded, troubles = runs_store.load_all(opened, ids)
         rows, more = felt(opened, [each for each in loaded if each.state.spec])
+        leases = _leases(opened) if leased else None
     troubles += more
     if as_json:
         told = {name: error.message for name, error in troubles}
-        render.print_json({"store": opened.url, "runs": rows, "troubles": told})
+        asked = {} if leases is None else {"leases": leases}
+        render.print_json({"store": opened.url, "runs": rows, **asked, "troubles": told})
     elif rows:
         columns = [
             render.Column("run", keep=9),
@@ -60,10 +68,36 @@ def command(every: bool, store_url: str | None, as_json: bool) -> None:
         say_if_alone(opened, loaded)
     else:
         click.echo("no runs" if every else "no runs are running; --all shows those that have ended")
+    if leases is not None and not as_json:
+        _show_leases(leases, opened)
     for run_id, error in troubles[1:]:
         click.echo(f"{run_id}: {error.message}", err=True)
     if troubles:
         raise troubles[0][1]
+
+
+def _leases(store: Store) -> list[dict[str, str]]:
+    from msgspec import to_builtins
+
+    from tradewind.api import clouds
+
+    found: list[dict[str, str]] = to_builtins(clouds.leases(store))
+    return found
+
+
+def _show_leases(leases: list[dict[str, str]], store: Store) -> None:
+    click.echo()
+    if not leases:
+        render.note(f"no hosts that others use too are set up for {store.url}")
+        return
+    columns = [
+        render.Column("host", keep=9),
+        render.Column("gpu", keep=9),
+        render.Column("state", keep=9),
+        render.Column("who", grow=True),
+    ]
+    fields = ("place", "device", "state", "who")
+    render.table(columns, [[visible(each[name]) for name in fields] for each in leases])
 
 
 def say_if_alone(store: Store, loaded: list[Loaded]) -> None:

@@ -22,6 +22,12 @@ from tradewind.cli.base import Command
 @click.option("--deadline", metavar="TIME", help="New deadline, from now: 12h, 3d.")
 @click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--detach", is_flag=True, help="Continue in the background.")
+@click.option(
+    "--attended",
+    is_flag=True,
+    help="With --detach: a controller looks in any case. Needed for a budget on clouds that bill a"
+    " machine until a controller ends it.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
 def command(
     run: str,
@@ -29,6 +35,7 @@ def command(
     deadline: str | None,
     store_url: str | None,
     detach: bool,
+    attended: bool,
     as_json: bool,
 ) -> None:
     """Resume a run that failed, was stopped or ran out of money, from its last checkpoint."""
@@ -42,5 +49,7 @@ def command(
     run_id = runs_store.named(opened, run)
     money = None if budget is None else parse_money(budget)
     within_s = None if deadline is None else parse_duration(deadline)
+    if detach:
+        orders.check_attended(opened, run_id, attended=attended, budget=money)
     orders.resume(opened, run_id, budget=money, within_s=within_s)
     follow.carry_out(opened, run_id, detach=detach, as_json=as_json)

@@ -30,7 +30,8 @@ def command(
     """A shell on one of a run's machines, or a command there.
 
     Where a cloud has another way, no port is open for it: at AWS it is Systems Manager (tradewind
-    setup aws --ssm). Of a run on this computer it is one in the machine's folder."""
+    setup aws --ssm), on Kubernetes `kubectl exec`. Of a run on this computer it is one in the
+    machine's folder."""
     import os
     import shlex
 
@@ -41,7 +42,7 @@ def command(
     opened = stores.open(store_url)
     run_id = runs_store.named(opened, run)
     machine = shell.machine(opened, run_id, rank)
-    made = shell.command(machine, key, words)
+    made = shell.command(machine, key, words, opened)
     if only_print:
         click.echo(shlex.join(made))
         return

@@ -27,13 +27,22 @@ _SMALL = ("token", "wish", "log")
     tradewind sweep --dry-run
     # do it, and do not ask
     tradewind sweep --yes
+    # only checkpoints and outputs that nobody has fetched
+    tradewind sweep --unread 90d
     """,
 )
 @click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be done.")
+@click.option(
+    "--unread",
+    metavar="AGE",
+    help="Only this: checkpoints and outputs of ended runs that nobody has fetched for so long.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(store_url: str | None, dry_run: bool, yes: bool, as_json: bool) -> None:
+def command(
+    store_url: str | None, dry_run: bool, unread: str | None, yes: bool, as_json: bool
+) -> None:
     """Clean up: terminate machines and processes that belong to no run, delete leftover files.
 
     Nothing of a run that is active, or that is being submitted, is touched."""
@@ -41,7 +50,7 @@ def command(store_url: str | None, dry_run: bool, yes: bool, as_json: bool) -> N
 
     opened = stores.open(store_url)
     with render.busy("looking"):
-        found = _find(opened)
+        found = _find(opened) if unread is None else _unread(opened, unread)
     if not as_json:
         _show(found)
     done: list[dict[str, Any]] = []
@@ -62,6 +71,14 @@ def _find(store: Store) -> Found:
 
     providers = fleet.providers(store)
     return sweep.find(store, providers, fleet.loop(store).controller, performer(store, providers))
+
+
+def _unread(store: Store, age: str) -> Found:
+    from tradewind.base.units import parse_duration
+    from tradewind.upkeep import sweep
+
+    items, troubles = sweep.unread_data(store, parse_duration(age))
+    return sweep.Found(items, [], troubles)
 
 
 def _show(found: Found) -> None:

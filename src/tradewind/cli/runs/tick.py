@@ -8,6 +8,9 @@ from tradewind.base import clock
 from tradewind.cli import render
 from tradewind.cli.base import Command
 
+_TELLING_S = 60.0
+"""Nobody sends a warning after this process, and a slow server may take its time."""
+
 
 @click.command(
     "tick",
@@ -27,7 +30,7 @@ def command(store_url: str | None, as_json: bool) -> None:
 
     opened = stores.open(store_url)
     loop = fleet.loop(opened)
-    troubles = loop.tick()
+    troubles = loop.tick(_TELLING_S)
     runs = {name: memory.state for name, memory in loop.controller.memory.runs.items()}
     if as_json:
         render.print_json(

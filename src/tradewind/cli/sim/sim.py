@@ -9,12 +9,14 @@ import click
 from tradewind.base.errors import TradewindError
 from tradewind.cli import render
 from tradewind.cli.base import Group
+from tradewind.cli.sim.simserve import serve
 from tradewind.cli.sim.simtrace import trace
 
 if TYPE_CHECKING:
     from tradewind.sim.campaign import Tally
 
 _DEFAULT_SEEDS = 1000
+_DEFAULT_SERVICES = 20
 
 
 @click.group(
@@ -30,6 +32,7 @@ def command() -> None:
 
 
 command.add_command(trace)
+command.add_command(serve)
 
 
 @command.command(
@@ -60,9 +63,18 @@ command.add_command(trace)
     metavar="N",
     help="Processes to share the work.",
 )
+@click.option(
+    "--services", is_flag=True, help="Services instead of runs; 20 seeds, a few seconds each."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def faults(
-    seeds: int | None, first: int | None, seed: int | None, story: bool, jobs: int, as_json: bool
+    seeds: int | None,
+    first: int | None,
+    seed: int | None,
+    story: bool,
+    jobs: int,
+    services: bool,
+    as_json: bool,
 ) -> None:
     """Runs through crashes, lost answers and lies.
 
@@ -74,11 +86,53 @@ def faults(
         raise click.UsageError("--story tells of one seed: say which with --seed SEED")
     if story and jobs > 1:
         raise click.UsageError("--story tells of one seed: there is no work to share by --jobs")
+    if services:
+        if story or jobs > 1:
+            raise click.UsageError("--services goes without --story and --jobs")
+        many = 1 if seed is not None else seeds or _DEFAULT_SERVICES
+        _of_services(seed if seed is not None else first or 0, many, as_json)
+        return
     if story and seed is not None:
         _story(seed, as_json)
         return
     start = (first or 0) if seed is None else seed
     _campaign((seeds or _DEFAULT_SEEDS) if seed is None else 1, start, jobs, as_json)
+
+
+def _of_services(first: int, seeds: int, as_json: bool) -> None:
+    from tradewind.sim import services
+
+    with render.bars(["seeds"], quiet=as_json) as bar:
+        tally = services.campaign(first, seeds, lambda done, total: bar("seeds", done, total))
+    if as_json:
+        render.print_json(
+            {
+                "seeds": tally.seeds,
+                "violations": tally.violations,
+                "first_violation_seed": tally.first_violation_seed,
+                "faults_injected": tally.faults,
+                "requests": tally.asked,
+                "reached_a_replica": tally.answered,
+                "by_fault": _by_frequency(tally.kinds),
+                "first_violation": tally.first_violation or None,
+            }
+        )
+    else:
+        for name, value in (
+            ("seeds", tally.seeds), ("violations", tally.violations),
+            ("faults injected", tally.faults), ("requests", tally.asked),
+            ("reached a replica", tally.answered),
+        ):  # fmt: skip
+            click.echo(f"{name:<32}{value:>9,}")
+        click.echo("faults")
+        for name, number in _by_frequency(tally.kinds).items():
+            click.echo(f"  {name:<30}{number:>9,}")
+    if tally.first_violation_seed is not None:
+        raise TradewindError(
+            f"{render.count(tally.violations, 'seed')} of {seeds:,} broke a promise; seed"
+            f" {tally.first_violation_seed} first: {tally.first_violation}",
+            hint="this is a bug in Tradewind",
+        )
 
 
 def _campaign(seeds: int, first: int, jobs: int, as_json: bool) -> None:
@@ -141,8 +195,9 @@ def _story(seed: int, as_json: bool) -> None:
     from tradewind.cli.sim import simstory
     from tradewind.sim import campaign
 
-    scenario, outcome = campaign.told(seed)
-    lines = outcome.story[1:]  # the first is the scenario, as the program would write it
+    scenarios, outcome = campaign.told(seed)
+    scenario, *others = scenarios
+    lines = outcome.story[len(scenarios) :]
     if as_json:
         found: dict[str, Any] = {
             "seed": seed,
@@ -152,12 +207,13 @@ def _story(seed: int, as_json: bool) -> None:
             "faults_injected": outcome.faults,
             "by_fault": _by_frequency(outcome.kinds),
             "scenario": to_builtins(scenario),
+            "second_scenario": to_builtins(others[0]) if others else None,
             "story": lines,
         }
         render.print_json(found)
     else:
         click.secho(f"seed {seed}", bold=True)
-        for name, words in simstory.described(scenario):
+        for name, words in simstory.described(scenario, *others):
             render.paragraph(f"  {name:<12} {words}", indent=" " * 15)
         click.echo()
         for line in lines:

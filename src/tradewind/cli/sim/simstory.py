@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tradewind.base.units import format_duration, format_money
-from tradewind.model.run import Facts, Spec
-from tradewind.sim.scenario import Chances, Scenario
+from tradewind.model.run import Spec
+from tradewind.sim.scenario import Chances, Place, Scenario
 from tradewind.sim.world import START_S
 
 GOES_WRONG = {
@@ -22,10 +22,11 @@ GOES_WRONG = {
     "cut_off": "a machine cannot reach the store",
     "hardware": "a machine breaks its job",
     "stubborn": "a job takes too long to save",
+    "no_pass": "a pass cannot be made",
 }
 
 
-def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
+def described(scenario: Scenario, *others: Scenario) -> Iterator[tuple[str, str]]:
     """Lines of a name, empty where the line goes on about the one before, and words."""
     spec = scenario.spec
     yield "work", _work(spec, scenario)
@@ -35,7 +36,8 @@ def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
         price = format_money(way.price_all, digits=2)
         words = f"{way.words}: {price} an hour, {way.rate:g} steps/s"
         yield "" if number else "machines", words
-    yield "cloud", _cloud(spec.ways[0].facts, scenario)
+    for place in scenario.places:
+        yield f"cloud {place.name}", _cloud(place)
     yield "controllers", _controllers(scenario)
     if scenario.cancel_at_s is not None:
         yield "cancelled", f"after {format_duration(scenario.cancel_at_s)}"
@@ -48,6 +50,12 @@ def described(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "goes wrong", "nothing by chance"
     if scenario.liar:
         yield "lies", f"until {quiet}: {LIARS[scenario.liar]}"
+    for other in others:
+        budget = other.spec.budget
+        money = "no budget" if budget is None else f"a budget of {format_money(budget, digits=2)}"
+        cancelled = other.cancel_at_s
+        ends = f", cancelled after {format_duration(cancelled)}" if cancelled is not None else ""
+        yield other.run_id, f"beside it: {other.spec.work:g} steps, {money}{ends}"
 
 
 LIARS = {
@@ -72,7 +80,8 @@ def _deadline(spec: Spec) -> str:
     return f"{after} from the start" + (", and worth nothing after it" if spec.hard else "")
 
 
-def _cloud(facts: Facts, scenario: Scenario) -> str:
+def _cloud(place: Place) -> str:
+    facts = place.facts
     notice = f"tells {facts.notice_s} s before it takes" if facts.notice_s else "takes untold"
     lag = f"up to {facts.listing_lag_s} s late" if facts.listing_lag_s else "at once"
     return "; ".join(
@@ -82,9 +91,24 @@ def _cloud(facts: Facts, scenario: Scenario) -> str:
             f"bills by {format_duration(facts.billing_step_s)}",
             "launches carry tokens" if facts.tokens else "launches carry no tokens",
             f"lists {lag}",
-            f"its clock is {_off(scenario.cloud_skew_s)}",
+            f"its clock is {_off(place.skew_s)}",
+            *_oddities(place),
         )
     )
+
+
+def _oddities(place: Place) -> Iterator[str]:
+    facts = place.facts
+    if not facts.gang:
+        yield "sells machines one by one"
+    if facts.queues:
+        yield "may queue launches"
+    if facts.ends == "never":
+        yield "bills a machine that has shut itself down"
+    begins_s, ends_s = place.outage
+    if ends_s > begins_s:
+        begins, ends = format_duration(begins_s), format_duration(ends_s)
+        yield f"answers nobody from {begins} to {ends}"
 
 
 def _controllers(scenario: Scenario) -> str:

@@ -10,8 +10,9 @@ from tradewind.base import endpoints
 from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
+from tradewind.providers import elsewhere
 from tradewind.providers.aws import footprint as footprints
-from tradewind.providers.aws.facts import FACTS
+from tradewind.providers.aws.facts import FACTS, PASS_S
 from tradewind.providers.aws.footprint import Footprint
 from tradewind.providers.cloud import Library, Rentable, Setting
 
@@ -34,8 +35,6 @@ _NAMES = (
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
 _SPARE, _SYSTEM_GB = 1.5, 150
 """An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
-_OLDER_S = 86_400
-"""For so long `setup aws` keeps what is large and was removed or replaced (setup/things.py)."""
 
 
 class Aws:
@@ -43,9 +42,11 @@ class Aws:
     title = "AWS"
     facts: Facts = FACTS
     schemes: tuple[str, ...] = ("s3",)
+    lent: tuple[str, ...] = ("gs",)
     settings: tuple[Setting, ...] = (
         Setting(name="private", words="A network of its own, which reaches only S3."),
         Setting(name="ssm", words="Let Systems Manager open shells on machines."),
+        Setting(name="lend", words="A role to lend to machines of other clouds, a run at a time."),
         Setting(
             name="image", metavar="IMAGE", words="An AMI or an SSM parameter to start them from."
         ),
@@ -54,7 +55,9 @@ class Aws:
             metavar="NAME",
             words="A key pair for SSH; each region has one so named.",
         ),
+        elsewhere.BUCKET_REGION,
     )
+    older_s = 86_400  # setup/things.py
     pythons: tuple[str, ...] = ("3.12", "3.13")
     """Ubuntu 24.04's own, and that of Amazon's PyTorch on it."""
 
@@ -148,14 +151,17 @@ class Aws:
         return Links(Account(), footprint, store_url)
 
     def environment(self, footprint: Footprint, env: Mapping[str, str]) -> dict[str, str]:
-        """In the bucket's region, and where this computer finds AWS."""
-        made = {"AWS_REGION": footprint.bucket_region}
+        """In the bucket's region where it is ours, and where this computer finds AWS."""
+        made = {"AWS_REGION": footprint.home}
         bucket = env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL")  # one like S3
         if bucket:
             made["AWS_ENDPOINT_URL_S3"] = bucket
         # Of a private network; and whether one without TLS will do.
         own = ("AWS_ENDPOINT_URL_SSM", "AWS_ENDPOINT_URL_SECRETS_MANAGER", endpoints.ALLOW)
         return made | {name: env[name] for name in own if env.get(name)}
+
+    def lent_role(self, footprint: Footprint) -> str:
+        return footprint.lending_role
 
     def usable(self, footprint: Footprint, ways: Sequence[Way], store_url: str) -> Usable:
         from tradewind.providers.aws.clients import Account
@@ -177,21 +183,19 @@ class Aws:
 
         from tradewind.providers import charges
 
-        place, bucket = (self.name, way.region), (self.name, footprint.bucket_region)
+        place, bucket = (self.name, way.region), footprint.bucket_place
         disk_gb = _disk_gb(spec, way.nodes)
         disk = charges.disk_hour(card, place, disk_gb)
         public = footprint.regions[way.region].public
         address = charges.address_hour(card, place) if public else 0
-        # What lies in the run's own bucket is counted as it is moved, and not reckoned before.
-        counted = spec.data.startswith(f"s3://{footprint.bucket}/")
         return replace(
             way,
             disk_gb=disk_gb,
             disk_price=disk,
             address_price=address,
             price=way.price + disk + address,
-            rates=charges.store(card, place, bucket, _OLDER_S),
-            start_cost=0 if counted else way.start_cost,
+            rates=charges.store(card, place, bucket, _older_s(footprint)),
+            pass_s=PASS_S if footprint.lent else 0,
         )
 
     def warnings(
@@ -202,7 +206,7 @@ class Aws:
         from tradewind.providers import charges
 
         places = [(self.name, region) for region in regions]
-        found = charges.assumptions(card, places, (self.name, footprint.bucket_region))
+        found = charges.assumptions(card, places, footprint.bucket_place)
         private = [name for name in regions if not footprint.regions[name].public]
         if not private or not spec.job.get("secrets"):
             return found
@@ -215,12 +219,12 @@ class Aws:
     def outside(self, footprint: Footprint, card: RateCard) -> Rates:
         from tradewind.providers import charges
 
-        return charges.outside(card, (self.name, footprint.bucket_region), _OLDER_S)
+        return charges.outside(card, footprint.bucket_place, _older_s(footprint))
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         name = f"/{footprints.secrets_path(store_url)}NAME"
         return (
-            f"aws ssm put-parameter --region {footprint.bucket_region} --type SecureString"
+            f"aws ssm put-parameter --region {footprint.home} --type SecureString"
             f" --name {name} --value file://FILE; then write aws-ssm:{name}"
         )
 
@@ -233,6 +237,13 @@ class Aws:
         from tradewind.providers.aws import shell
 
         shell.check(command)
+
+
+def _older_s(footprint: Footprint) -> int:
+    """As the cloud that the bucket is of has set it up."""
+    from tradewind.providers import registry
+
+    return registry.rentable(footprint.bucket_provider).older_s
 
 
 def _disk_gb(spec: Spec, nodes: int) -> int:

@@ -13,3 +13,5 @@ FACTS = Facts(
     tokens=True,
     listing_lag_s=60,
 )
+PASS_S = 3600
+"""For so long machines are lent a pass to a store that is not AWS's."""

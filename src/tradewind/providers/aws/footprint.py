@@ -10,15 +10,15 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, json
+from msgspec import Struct
 
-from tradewind.base.decoding import UNREADABLE
-from tradewind.base.errors import BadFile
 from tradewind.model import places
+from tradewind.providers import recorded
 
 KEY = places.footprint("aws")
 
 OWNER, RUN, LEG, LAUNCH = "tradewind:owner", "tradewind:run", "tradewind:leg", "tradewind:launch"
+SERVICE = "tradewind:service"
 """Tags. The owner's is the store's URL: whoever shares a store shares its machines."""
 
 
@@ -41,7 +41,10 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     account: str
     bucket: str
+    """"": it is another cloud's."""
     bucket_region: str
+    """Of another cloud's bucket, one of its regions; "": not known, which counts as the most
+    expensive."""
     instance_profile: str
     """Its name."""
     regions: dict[str, Network]
@@ -50,12 +53,30 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     key_pair: str = ""
     """For `tradewind ssh --key`: the name of a key pair of each region."""
 
+    lending_role: str = ""
+    """The ARN of what is lent to machines of other clouds, for a run and for a while."""
+    bucket_provider: str = "aws"
+    """Whose bucket it is. To another cloud's, machines are lent passes."""
+
+    @property
+    def lent(self) -> bool:
+        return self.bucket_provider != "aws"
+
+    @property
+    def bucket_place(self) -> tuple[str, str]:
+        return self.bucket_provider, self.bucket_region
+
+    @property
+    def home(self) -> str:
+        """The region where IAM and secrets are asked for: the bucket's, where it is ours."""
+        return min(self.regions, default="") if self.lent else self.bucket_region
+
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
         return {name: tuple(network.subnets) for name, network in self.regions.items()}
 
     def encoded(self) -> bytes:
-        return json.format(json.encode(self), indent=1)
+        return recorded.encoded(self)
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
@@ -74,13 +95,12 @@ def owned(store_url: str) -> list[dict[str, object]]:
 
 
 def decoded(data: bytes) -> Footprint:
-    try:
-        return json.decode(data, type=Footprint)
-    except UNREADABLE as error:
-        raise BadFile(
-            f"{KEY} in the store cannot be read: {error}",
-            hint="tradewind setup aws writes it again",
-        ) from None
+    return recorded.decoded(data, Footprint, "aws")
+
+
+def is_home(store_url: str) -> bool:
+    """Whether the store is AWS's, and its machines are somebody there."""
+    return store_url.startswith("s3://")
 
 
 def bucket_of(store_url: str) -> tuple[str, str]:
@@ -94,7 +114,7 @@ def bucket_of(store_url: str) -> tuple[str, str]:
 
 def setup_command(store_url: str, *regions: str) -> str:
     """That can be pasted: what makes, or mends, what machines of a store need."""
-    store = store_url if store_url.startswith("s3://") else "s3://BUCKET"
+    store = store_url if store_url.startswith(("s3://", "gs://")) else "s3://BUCKET"
     return " ".join([f"tradewind setup aws --store {store}", *(f"--region {r}" for r in regions)])
 
 

@@ -15,14 +15,22 @@ from typing import Any, Protocol
 
 from tradewind.base import clock
 from tradewind.base.errors import SourceFailed, TradewindError
-from tradewind.model.boot import Boot
+from tradewind.model.circle import Circle
 from tradewind.model.finding import Finding
 from tradewind.model.run import Listing, Machine, Request
 from tradewind.providers.aws import denied
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, Footprint, setup_command
+from tradewind.providers.aws.footprint import (
+    LAUNCH,
+    OWNER,
+    RUN,
+    SERVICE,
+    Footprint,
+    setup_command,
+)
 from tradewind.providers.aws.limits import images, zones
 from tradewind.providers.aws.machines import (
+    circles,
     firewall,
     groups,
     listing,
@@ -34,6 +42,7 @@ from tradewind.providers.aws.machines import (
 from tradewind.providers.aws.machines.userdata import user_data
 from tradewind.providers.aws.troubles import code_of, explained, of_code
 from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
+from tradewind.providers.boot import told
 from tradewind.providers.boot.luggage import Pack
 
 
@@ -123,7 +132,7 @@ class AwsProvider:
                 kind=kind,
                 image=image,
                 reservation=reservation,
-                user_data=user_data(self._boot(request, after, key), luggage),
+                user_data=user_data(told.boot(request, self._owner, after, key, "aws"), luggage),
                 security_group=self._admitting(request),
             )
             if order.wants_group(request, kind, reservation):
@@ -131,16 +140,30 @@ class AwsProvider:
             return self._buy(request, asked)
         except Refused:
             # Nothing was bought, and the next try may be another leg, elsewhere.
-            if order.talks(request):
+            if order.talks(request) and request.circle is None:
                 self._remove_groups(region, {request.launch_id})
             raise
 
     def _admitting(self, request: Request) -> str:
-        """The group of machines that talk with each other; "" where there is none to talk with."""
+        """The group of machines that talk with each other, or that are a service's; "" where there
+        is nobody to talk with."""
+        if request.circle is not None:
+            return self.admit(request.way.region, request.circle)
         if not order.talks(request):
             return ""
         network = self._footprint.regions[request.way.region]
         return firewall.create(self._account, request, self._owner, network)
+
+    def admit(self, region: str, circle: Circle) -> str:
+        network = self._footprint.regions[region]
+        return circles.create(self._account, region, circle, self._owner, network)
+
+    def dismiss(self, name: str) -> bool:
+        done = True
+        for region in sorted(self._footprint.regions):
+            for group, _ in circles.owned(self._account, region, self._owner, name):
+                done &= circles.remove(self._account, region, group)
+        return done
 
     def terminate(self, machine_ids: Sequence[str]) -> None:
         by_region: dict[str, set[str]] = {}
@@ -174,9 +197,21 @@ class AwsProvider:
         return ()  # `tradewind doctor aws` asks far more than one would want to wait for each time
 
     def leftovers(self) -> Sequence[Leftover]:
-        """Groups of legs that have no machine any more."""
-        living = {m.launch_id for m in self.list_machines().machines if m.ended_s is None}
-        return [
+        """Groups of legs that have no machine any more, and of services that have none. One that
+        goes on makes its group again, with its next machine."""
+        there = [m for m in self.list_machines().machines if m.ended_s is None]
+        living = {machine.launch_id for machine in there}
+        left = [
+            Leftover(
+                kind="service group",
+                name=f"{region}/{name}",
+                words="belongs to a service that has no machine",
+            )
+            for region in sorted(self._footprint.regions)
+            for name, tags in circles.owned(self._account, region, self._owner)
+            if not any(each.run_id.startswith(f"{tags[SERVICE]}-") for each in there)
+        ]
+        return left + [
             Leftover(
                 kind=kind,
                 name=f"{region}/{name}",
@@ -191,6 +226,8 @@ class AwsProvider:
 
     def remove(self, leftover: Leftover) -> bool:
         region, _, name = leftover.name.partition("/")
+        if leftover.kind == "service group":
+            return circles.remove(self._account, region, name)
         return _OF_LEGS[leftover.kind].remove(self._account, region, name)
 
     def tidy(self) -> None:
@@ -235,7 +272,7 @@ class AwsProvider:
                 # Bought before, with a link of then.
                 return self._await(request, of_code(doing, cause))
             young = isinstance(cause, ClientError) and code_of(cause) == "InvalidGroup.NotFound"
-            if young and order.talks(request):
+            if young and (order.talks(request) or request.circle is not None):
                 # Made a moment ago, and not known everywhere yet.
                 raise Refused("throttled", error.message) from cause
             name = self._footprint.instance_profile
@@ -274,22 +311,6 @@ class AwsProvider:
                 return found
             clock.sleep(_PAUSE_S)
         raise OutcomeUnknown(trouble.message, hint="it was bought, and is not listed yet")
-
-    def _boot(self, request: Request, after: int, key: str) -> Boot:
-        return Boot(
-            store_url=self._owner,
-            run_id=request.run_id,
-            leg=request.leg,
-            rank=0,
-            nodes=request.way.nodes,
-            machine_id="",
-            launch_id=request.launch_id,
-            hard_stop_s=request.hard_stop_s,
-            after=after,
-            relieves=request.relieves,
-            notice="aws",
-            key=key,
-        )
 
     # Seeing.
 

@@ -19,8 +19,13 @@ def who(fetch: Any) -> dict[str, Any]:
         found: str = fetch(address, X_aws_ec2_metadata_token=token).decode()
         return found
 
+    try:
+        public = asked("public-ipv4")
+    except OSError:  # 404: it has none
+        public = ""
     return {
         "machine_id": f"aws-{asked('placement/region')}-{asked('instance-id')}",
         "rank": int(asked("ami-launch-index")),
         "host": asked("local-ipv4"),
+        "public": public,
     }

@@ -1,9 +1,9 @@
 """What a rented machine does first: `python3 first.py given.json`, on nothing but Python 3.11.
 
-Asks who it is, takes the kit by its link, checks it, writes boot.json, and becomes the bootstrap
-that lies in the kit. It travels in what the machine is told, so it is short; nothing in given.json
-is secret for longer than the link lives. Its last line is put behind it with the cloud's who.py
-(told.py).
+Asks who it is, takes the kit by its link, checks it, takes its pass to the store where it needs
+one, writes boot.json, and becomes the bootstrap that lies in the kit. It travels in what the
+machine is told, so it is short; nothing in given.json is secret for longer than the links live. Its
+last line is put behind it with the cloud's who.py (told.py).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tarfile
 import time
 import urllib.request
 import zipfile
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +53,13 @@ def fetch(address: str, method: str = "GET", timeout: float = 10, **headers: str
     return found
 
 
-def count(folder: Path, store_url: str, size: int) -> None:
-    """The kit, for the ledger: as tradewind/store/meter.py writes it."""
+def count(folder: Path, store_url: str, *sizes: int) -> None:
+    """What was read, for the ledger: as tradewind/store/meter.py writes it."""
     folder.mkdir(exist_ok=True)
-    record = struct.pack("<7Q", 0, 1, 0, size, 0, 0, 0)
-    (folder / f"{store_url.split('/')[2]}.first.used").write_bytes(record)
+    record = struct.pack("<7Q", 0, len(sizes), 0, sum(sizes), 0, 0, 0)
+    scheme, _, bucket = store_url.split("/")[:3]
+    named = bucket if scheme == "s3:" else scheme + bucket
+    (folder / f"{named}.first.used").write_bytes(record)
 
 
 def fetch_kit(address: str, wanted: str) -> bytes:
@@ -67,11 +70,26 @@ def fetch_kit(address: str, wanted: str) -> bytes:
     return kit
 
 
+def take_pass(address: str, place: Path) -> int:
+    """As tradewind/store/lending/held.py reads it. How old it is, the store's own clock tells. How
+    many bytes it has."""
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        data = answer.read(MOST)
+        lent = json.loads(data)
+        told = [parsedate_to_datetime(answer.headers[n]) for n in ("Date", "Last-Modified")]
+    age_s = max((told[0] - told[1]).total_seconds(), 0)
+    lent["lent_s"] = time.monotonic() - age_s  # noqa: TID251
+    place.unlink(missing_ok=True)
+    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+        json.dump(lent, stream)
+    return len(data)
+
+
 def main(path: Path, who: Any) -> None:
     given = json.loads(path.read_bytes())
     home = path.parent
-    me = again("the machine's metadata", lambda: who(fetch))
-    (home / "rank").write_text(str(me["rank"]))
+    known = given["boot"] | again("the machine's metadata", lambda: who(fetch))
+    (home / "rank").write_text(str(known["rank"]))
     kit = again("the kit", lambda: fetch_kit(given["kit"], given["sha256"]))
     (home / "first.tar").write_bytes(kit)
     with tarfile.open(fileobj=io.BytesIO(kit)) as tar:
@@ -81,9 +99,14 @@ def main(path: Path, who: Any) -> None:
         with zipfile.ZipFile(io.BytesIO(wheel.read())) as archive:
             program = archive.read("tradewind/supervisor/bootstrap.py")
     (home / "bootstrap.py").write_bytes(program)
-    boot = given["boot"] | me | {"kit": f"{home / 'first.tar'}#sha256={given['sha256']}"}
+    boot = known | {"kit": f"{home / 'first.tar'}#sha256={given['sha256']}"}
+    read = [len(kit)]
+    if given["first_pass"]:
+        link, place = given["first_pass"], home / "pass.json"
+        read += [again("the pass to the store", lambda: take_pass(link, place))]
+        boot["pass_file"] = str(place)
     (home / "boot.json").write_text(json.dumps(boot))
-    count(home / "used", boot["store_url"], len(kit))
+    count(home / "used", boot["store_url"], *read)
     print(f"{boot['machine_id']} is rank {boot['rank']}", flush=True)  # noqa: T201
     os.execv(
         sys.executable, [sys.executable, "-P", str(home / "bootstrap.py"), str(home / "boot.json")]

@@ -16,12 +16,7 @@ if [ -d "$again" ]; then
 fi
 @ENVIRONMENT@
 
-suits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' > /dev/null 2>&1; }
-find_python() {
-  for python in python3 python3.14 python3.13 python3.12 python3.11; do
-    if suits "$python"; then command -v "$python"; return; fi
-  done
-}
+@FIND_PYTHON@
 python=$(find_python)
 if [ -z "$python" ] && command -v apt-get > /dev/null; then
   echo "no Python 3.11 or newer; asking the system's packages for it"

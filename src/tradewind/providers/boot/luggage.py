@@ -15,6 +15,9 @@ class Luggage(Struct, frozen=True, kw_only=True):
     sha256: str
     tell: tuple[str, ...]
     """Links by which machines may leave word that they could not begin, one a rank."""
+    first_pass: str = ""
+    """A link to the pass that they begin with, where they are nobody to the store: the pass itself
+    is in nothing that a machine is told. Empty: they are somebody."""
     environment: dict[str, str] = {}
 
 

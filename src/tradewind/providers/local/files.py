@@ -102,6 +102,11 @@ class MachineFolder:
     def end(self) -> End | None:
         return read(self.ended, End)
 
+    def sweep(self) -> None:
+        """Removes what those that were killed had written half. Nothing of it may live."""
+        for left in self.path.glob(".*.new"):
+            left.unlink(missing_ok=True)
+
     def has_living_host(self) -> bool:
         """Only once host.json is there: before, a look would be in the way of a starting host."""
         try:

@@ -29,6 +29,7 @@ from pathlib import Path
 
 from tradewind.base import clock
 from tradewind.base.errors import BadFile, NoAccess
+from tradewind.base.processes import adopt_orphans
 from tradewind.providers.base import OutcomeUnknown
 from tradewind.providers.local import processes
 from tradewind.providers.local.files import (
@@ -89,7 +90,7 @@ def _detach(body: Callable[[Callable[[], None]], None]) -> int:
 
 
 def _host(folder: MachineFolder, ready: Callable[[], None]) -> None:
-    processes.adopt_orphans()
+    adopt_orphans()
     rental = read(folder.machine, Rental)
     assert rental is not None
     write(folder.host, Host(pid=os.getpid()))
@@ -103,6 +104,7 @@ def _host(folder: MachineFolder, ready: Callable[[], None]) -> None:
         except OutcomeUnknown as error:
             sys.stderr.write(f"{error}\n")
             ended_s = now()
+    folder.sweep()
     end = End(ended_s=max(int(ended_s), rental.machine.launched_s), why=why)
     for _ in range(_TRIES):
         try:

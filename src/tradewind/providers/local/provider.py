@@ -208,6 +208,7 @@ class LocalProvider:
                         hard_stop_s=request.hard_stop_s,
                         after=after,
                         relieves=request.relieves,
+                        waits=request.waits,
                         notice=str(MachineFolder(self._machines / name).notice),
                         secrets=str(secrets_of(self._home, request.run_id)),
                         python=sys.executable,
@@ -296,8 +297,7 @@ class LocalProvider:
             with locked(folder.lock, wait=False) as lock:
                 if lock is not None:
                     processes.kill_all(folder.path)
-                    for left in folder.path.glob(".*.new"):  # of those that we killed
-                        left.unlink(missing_ok=True)
+                    folder.sweep()
                     # A host that saw us kill its supervisor may have had the time to say so.
                     said = folder.end()
                     ended_s = said.ended_s if said else int(self._clock())

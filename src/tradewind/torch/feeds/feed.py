@@ -9,6 +9,7 @@ consumed when it is handed to the training; what workers have made ahead does no
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Protocol
@@ -17,10 +18,15 @@ from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds import contents, order, samples, seeding
 from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.order import Point, Span, Step
-from tradewind.torch.feeds.samples import Collate, Piece, Seeded
+from tradewind.torch.feeds.samples import Collate, Piece, Seeded, below
 from tradewind.torch.feeds.workers import WorkerStart, shielded
+from tradewind.torch.sessions import users
+from tradewind.torch.sessions.looking import Words
 
 _DRAW = 4
+_DEEP = 3
+_AT_ONCE = 16
+"""Steps whose samples are looked up together."""
 
 
 class Feed(Protocol):
@@ -83,6 +89,14 @@ class OrderedFeed:
         self._point = Point()
         self._last_epoch: int | None = None
         self._opened: Iterator[Any] | None = None
+        self._told: deque[Step] = deque()
+        """To the loader's workers, and not consumed yet."""
+        self._plan: deque[tuple[Step, Piece]] = deque()
+        """What they are told next."""
+        self._drawn_by: dict[str, Any] = {}
+        """What the sampler was when it drew the newest order, and"""
+        self._made_by: dict[str, Any] = {}
+        """the dataset when the loader's workers got their copies."""
         if not self._size(0):
             raise InvalidValue("the dataset has no samples")
 
@@ -92,6 +106,7 @@ class OrderedFeed:
         if epoch not in self._known:
             self._known = {e: o for e, o in self._known.items() if e >= epoch - 1}
             self._known[epoch] = self._order_of(epoch)
+            self._drawn_by = looked_at(self._sampler, self._batches)
         return self._known[epoch]
 
     def _beginners(self, epoch: int) -> tuple[int, int]:
@@ -119,15 +134,42 @@ class OrderedFeed:
 
     def _pieces(self) -> Iterator[Piece]:
         """What the loader's workers are told to make, ahead of what is consumed."""
-        rank, world = self._shares()
+        told, plan = self._told, self._plan
+        for some in self._planned():
+            plan.extend(some)
+            while plan:
+                step, piece = plan.popleft()
+                told.append(step)
+                yield piece
+
+    def _planned(self) -> Iterator[list[tuple[Step, Piece]]]:
+        """Several at once: in the middle of a training nothing of this code is in the processor's
+        caches, and fetching it takes longer than what it does. An epoch's end is not passed, as
+        what comes after it may be drawn only when it is due; nor does a dataset that gets ready
+        what comes next hear of more than that."""
+        made: list[tuple[Step, Piece]] = []
         for step in self._all_steps(self._point):
-            spans = step.of(rank, world)
-            indices = [each for span in spans for each in self._drawn(span)]
-            if self._batches is not None:
-                (indices,) = indices
-                first = spans[0].start << 20  # apart from those of every other batch
-                spans = (Span(spans[0].epoch, first, first + len(indices)),)
-            yield Piece(spans, indices)
+            made.append((step, self._piece(step)))
+            if len(made) == _AT_ONCE or self._is_near_end(step.after):
+                yield made
+                made = []
+        yield made
+
+    def _is_near_end(self, point: Point) -> bool:
+        """Whether the step after it may be another than a plain one of the same epoch."""
+        _, world = self._shares()
+        order = self._order(point.epoch)
+        left = len(order) - point.position
+        return left < world * (self._batch + 1) or hasattr(order, "near")
+
+    def _piece(self, step: Step) -> Piece:
+        spans = step.of(*self._shares())
+        indices = [each for span in spans for each in self._drawn(span)]
+        if self._batches is not None:
+            (indices,) = indices
+            first = spans[0].start << 20  # apart from those of every other batch
+            return ((spans[0].epoch, first, first + len(indices)),), indices
+        return tuple((each.epoch, each.start, each.stop) for each in spans), indices
 
     def _drawn(self, span: Span) -> list[Any]:
         order = self._order(span.epoch)
@@ -141,10 +183,13 @@ class OrderedFeed:
     def open(self, last_epoch: int | None) -> None:
         from torch.utils.data import DataLoader
 
-        if self._opened is not None and self._last_epoch == last_epoch:
+        changed = self._opened is not None and self._changed()
+        if self._opened is not None and self._last_epoch == last_epoch and not changed:
             return
         self.close()
         self._last_epoch = last_epoch
+        if self._loader.num_workers:
+            self._made_by = looked_at(*below(self._loader.dataset))
         self._check()
         theirs, workers = self._loader, self._loader.num_workers
         generator = _generator(mixed(self._seed, self._rank, _DRAW))
@@ -163,6 +208,16 @@ class OrderedFeed:
             )
             self._opened = iter(made)
 
+    def _changed(self) -> bool:
+        """Between epochs, by the script: the size of batches, weights of samples, how strong a
+        transform is. What comes next may have been drawn already, and workers have copies."""
+        drawn = self._drawn_by != looked_at(self._sampler, self._batches)
+        if drawn:
+            begun = self._point.epoch if self._point.position else -1
+            self._known = {e: o for e, o in self._known.items() if e == begun}
+        workers = self._loader.num_workers > 0 and not self._loader.persistent_workers
+        return drawn or (workers and self._made_by != looked_at(*below(self._loader.dataset)))
+
     def _check(self) -> None:
         _, world = self._shares()
         size = self._size(self._point.epoch)
@@ -176,7 +231,7 @@ class OrderedFeed:
 
     def next(self, within: int | None) -> Any:
         assert self._opened is not None
-        step = next(self._all_steps(self._point), None)
+        step = self._following()
         if step is None or (within is not None and step.epoch > within):
             raise StopIteration
         try:
@@ -184,8 +239,14 @@ class OrderedFeed:
         except BaseException:  # who goes on all the same must not be given the batch after this one
             self.close()
             raise
+        self._told.popleft()
         self._point = step.after
         return batch
+
+    def _following(self) -> Step | None:
+        if self._told:
+            return self._told[0]
+        return self._plan[0][0] if self._plan else next(self._all_steps(self._point), None)
 
     @property
     def epoch(self) -> int:
@@ -254,6 +315,7 @@ class OrderedFeed:
 
     def close(self) -> None:
         self._opened = None  # which ends its workers
+        self._told, self._plan = deque(), deque()
 
 
 class _Pieces:
@@ -297,6 +359,17 @@ def _shuffles(sampler: Any) -> bool | None:
     if _is(sampler, "RandomSampler") and not sampler.replacement and sampler._num_samples is None:
         return True
     return None
+
+
+def looked_at(*parts: Any) -> dict[str, Any]:
+    """What of the user's own objects may be other the next time."""
+    words = Words(set())
+    for number, each in enumerate(parts):
+        if each is not None and users.is_users_class(type(each)):  # type: ignore[arg-type]
+            words.tell(str(number), each, _DEEP)
+        elif hasattr(each, "weights"):  # PyTorch's own, of samples
+            words.tell(str(number), each.weights, 1)
+    return words.found
 
 
 def _listed(sampler: Any, seed: int, epoch: int) -> list[Any]:

@@ -4,6 +4,7 @@ a state of their own, and anything else that can be iterated. And what they shar
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from tradewind.torch.trees import loaded, packed
 _PLAIN = 8
 
 
-class Counting:
+class Counting(ABC):
     """What these feeds share: epochs, batches of the epoch so far, and their limit."""
 
     kind = ""
@@ -35,8 +36,8 @@ class Counting:
     def _over(self) -> bool:
         return self._last_epoch is not None and self._epoch > self._last_epoch
 
-    def _begin(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _begin(self) -> None: ...
 
     def _took(self, batch: Any) -> Any:
         return batch
@@ -74,8 +75,8 @@ class Counting:
         except TypeError:
             return None
 
-    def _source(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _source(self) -> Any: ...
 
     def more(self, within: int) -> bool | None:
         return None

@@ -8,33 +8,27 @@ epoch needs no replay.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tradewind.torch.feeds import seeding
 from tradewind.torch.feeds.mixing import mixed
-from tradewind.torch.feeds.order import Span
+from tradewind.torch.sessions import users
+from tradewind.torch.sessions.words import Voice
 
 _SAMPLE, _COLLATE = 2, 3
+_LOOKS = 3
 
 
-class Piece:
-    """What one fetch makes: some of an epoch's order, and the dataset's numbers for it."""
+Piece = tuple[tuple[tuple[int, int, int], ...], Sequence[Any]]
+"""What one fetch makes: some of an epoch's order (epoch, start and stop), and the dataset's numbers
+for it. Nothing but tuples: a thread of the training process pickles it for a worker, and while it
+runs Python, the training does not."""
 
-    __slots__ = ("indices", "spans")
 
-    def __init__(self, spans: tuple[Span, ...], indices: Sequence[Any]) -> None:
-        self.spans, self.indices = spans, indices
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def __reduce__(self) -> tuple[type[Piece], tuple[Any, ...]]:
-        return Piece, (self.spans, self.indices)
-
-    def places(self) -> Iterator[tuple[int, int]]:
-        for span in self.spans:
-            yield from ((span.epoch, position) for position in range(span.start, span.stop))
+def _places(spans: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+    for epoch, start, stop in spans:
+        yield from ((epoch, position) for position in range(start, stop))
 
 
 class Fetched(list[Any]):
@@ -53,6 +47,7 @@ class Seeded:
         self._seed, self._plain = seed, plain
         self._epoch = -1
         self._own: list[Any] | None = None
+        self._looks, self._counts = 0, dict[str, Any]()
 
     def __len__(self) -> int:
         return len(self.dataset)
@@ -67,7 +62,10 @@ class Seeded:
         the samples are put together."""
         import torch
 
-        if self._plain or torch.utils.data.get_worker_info() is not None:
+        worker = torch.utils.data.get_worker_info()
+        if worker is not None and worker.id == 0 and self._looks < _LOOKS:
+            self._look()
+        if self._plain or worker is not None:
             return self._made(piece)
         before = seeding.Aside(self._generators())
         try:
@@ -78,6 +76,25 @@ class Seeded:
         made.before = before
         return made
 
+    def _look(self) -> None:
+        """Numbers of the dataset's own that change in a worker are seen by nobody else."""
+        now = {
+            name: value
+            for each in below(self.dataset)
+            if users.is_users_class(type(each))  # type: ignore[arg-type]
+            for name, value in getattr(each, "__dict__", {}).items()
+            if type(value) in (int, float) and not name.startswith("_")
+        }
+        changed = [name for name, value in self._counts.items() if now.get(name, value) != value]
+        self._looks, self._counts = self._looks + 1, now
+        if changed:
+            self._looks = _LOOKS
+            Voice(0).warn(
+                f"{', '.join(changed[:3])}: numbers of the dataset that change while it makes"
+                " samples. Each loader worker has its own, and they start from scratch when the"
+                " training resumes; samples should depend on their index and on random numbers"
+            )
+
     def _generators(self) -> list[Any]:
         """The dataset's own; looked for in each process, as workers have copies."""
         if self._own is None:
@@ -87,14 +104,15 @@ class Seeded:
     def _made(self, piece: Piece) -> Fetched:
         self._generators()
         many = self.dataset.__getitems__ if fetches_many(self.dataset) else None
-        places = list(piece.places())
+        spans, indices = piece
+        places = list(_places(spans))
         made = Fetched()
         made.seed = mixed(self._seed, *places[0], _COLLATE)
         if many is not None:  # all at once, as it wants: then the batch is what numbers depend on
             self._begin(*places[0])
-            made.extend(many(piece.indices))
+            made.extend(many(indices))
             return made
-        for (epoch, position), index in zip(places, piece.indices, strict=True):
+        for (epoch, position), index in zip(places, indices, strict=True):
             self._begin(epoch, position)
             made.append(self.dataset[index])
         return made
@@ -147,6 +165,17 @@ def fetches_many(dataset: Any) -> bool:
     if type(dataset) is Subset:
         return fetches_many(dataset.dataset)
     return callable(getattr(dataset, "__getitems__", None))
+
+
+def below(dataset: Any) -> list[Any]:
+    """The datasets in subsets and joins of it."""
+    from torch.utils.data import ConcatDataset, Subset
+
+    if isinstance(dataset, ConcatDataset):
+        return [inner for each in dataset.datasets for inner in below(each)]
+    if isinstance(dataset, Subset):
+        return below(dataset.dataset)
+    return [] if dataset is None else [dataset]
 
 
 def is_plain(dataset: Any) -> bool:

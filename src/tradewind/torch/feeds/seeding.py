@@ -114,7 +114,14 @@ def generators(*owners: Any, depth: int | None = None, most: int | None = None) 
     """Those that these objects can reach, in an order that does not depend on the process: their
     own, those of what they hold (transforms in lists, datasets in datasets), and those that their
     functions name, at the top of their files or in the function around them."""
-    search = _Search(kinds(), most or _MOST)
+    return reached(kinds(), *owners, depth=depth, most=most)
+
+
+def reached(
+    kinds: tuple[type, ...], *owners: Any, depth: int | None = None, most: int | None = None
+) -> list[Any]:
+    """Objects of other kinds, in the same way."""
+    search = _Search(kinds, most or _MOST)
     for owner in owners:
         search.enter(owner, _DEPTH if depth is None else depth)
     return list(search.found.values())

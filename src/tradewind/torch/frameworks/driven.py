@@ -87,7 +87,7 @@ class Driven(Training):
         parts = self._parts
         tables = [parts.modules, parts.optimizers, parts.others, parts.each]
         mine = [self, *held, *(each for table in tables for each in table.values())]
-        script = Script(mine, parts.modules, data, objects)
+        script = Script(mine, parts.modules, parts.optimizers, data, objects)
         self.watch = watch = Watch(script, self._voice.warn_once, strict=self._strict, hint=hint)
         if self._back is not None and self._back.world == self._around.world:
             watch.goes_on(self._back.shared.get("script") or {})

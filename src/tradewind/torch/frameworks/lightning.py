@@ -109,90 +109,92 @@ def _loader(trainer: Any) -> _Loader:
     return fed
 
 
+class _Resuming:
+    """The callback, but for Lightning's own base, which is known once its library is."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._training: Driven | None = None
+        self._step = 0
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        if self._training is not None:
+            raise InvalidValue(
+                "this callback has seen a training already",
+                hint="give each Trainer a LightningCallback of its own, with another folder",
+            )
+        _check(trainer)
+        given = trainer._checkpoint_connector._ckpt_path
+        kept = _Kept(trainer)
+        options = dict(self._options)
+        options.setdefault("folder", Path(trainer.default_root_dir) / "tradewind")
+        schedulers = [each.scheduler for each in trainer.lr_scheduler_configs]
+        fed = _loader(trainer)
+        self._training = training = Driven(
+            fed,
+            theirs=kept,
+            model=trainer.strategy.model,
+            optimizer=_one(trainer.optimizers),
+            scheduler=_one(schedulers),
+            extra={},
+            config=dict(pl_module.hparams),
+            **options,
+        )
+        held = [trainer, pl_module, self]
+        training.watches(held, fed.loader, _HINT, lambda: of_users(trainer.callbacks))
+        self._step = trainer.global_step
+        if training.resumed:
+            if given:
+                training.say(f"ckpt_path={str(given)!r} is not used: there is a newer one here")
+            kept.put_back()
+            self._step = trainer.global_step
+        elif given:
+            training.say(f"begins with ckpt_path={str(given)!r}; then has its own checkpoints")
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        training, loop = self._training, trainer.fit_loop.epoch_loop
+        assert training is not None
+        # Lightning's handler would end the loop before it is saved.
+        before = trainer._signal_connector._original_handlers.get(signal.SIGTERM)
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+        if not training.resumed:
+            epoch = trainer.fit_loop.epoch_progress.current.processed
+            self._step = trainer.global_step
+            training.goes_on_at(epoch, loop.batch_progress.current.completed, self._step)
+        elif loop.restarting and loop._should_check_val_fx(trainer.fit_loop._data_fetcher):
+            # It makes a round without a batch first, in which it counts one.
+            loop._batches_that_stepped -= not loop._should_accumulate()
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        assert self._training is not None
+        if trainer.global_step == self._step:
+            return
+        self._step = trainer.global_step
+        self._training.stepped(_values(trainer, outputs))
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if self._training is not None and not trainer.sanity_checking:
+            self._training.tell(_numbers(trainer.callback_metrics))
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        assert self._training is not None
+        self._training.finish()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        if self._training is not None:
+            self._training.close()
+
+    def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        if stage == "fit" and self._training is not None:
+            self._training.close()
+
+
 @cache
 def _kind(library: Any) -> Any:
-    class Resuming(library.Callback):  # type: ignore[misc,name-defined,unused-ignore]
-        def __init__(self, options: dict[str, Any]) -> None:
-            self._options = options
-            self._training: Driven | None = None
-            self._step = 0
-
-        def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-            if self._training is not None:
-                raise InvalidValue(
-                    "this callback has seen a training already",
-                    hint="give each Trainer a LightningCallback of its own, with another folder",
-                )
-            _check(trainer)
-            given = trainer._checkpoint_connector._ckpt_path
-            kept = _Kept(trainer)
-            options = dict(self._options)
-            options.setdefault("folder", Path(trainer.default_root_dir) / "tradewind")
-            schedulers = [each.scheduler for each in trainer.lr_scheduler_configs]
-            fed = _loader(trainer)
-            self._training = training = Driven(
-                fed,
-                theirs=kept,
-                model=trainer.strategy.model,
-                optimizer=_one(trainer.optimizers),
-                scheduler=_one(schedulers),
-                extra={},
-                config=dict(pl_module.hparams),
-                **options,
-            )
-            held = [trainer, pl_module, self]
-            training.watches(held, fed.loader, _HINT, lambda: of_users(trainer.callbacks))
-            self._step = trainer.global_step
-            if training.resumed:
-                if given:
-                    training.say(f"ckpt_path={str(given)!r} is not used: there is a newer one here")
-                kept.put_back()
-                self._step = trainer.global_step
-            elif given:
-                training.say(f"begins with ckpt_path={str(given)!r}; then has its own checkpoints")
-
-        def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-            training, loop = self._training, trainer.fit_loop.epoch_loop
-            assert training is not None
-            # Lightning's handler would end the loop before it is saved.
-            before = trainer._signal_connector._original_handlers.get(signal.SIGTERM)
-            if before is not None:
-                signal.signal(signal.SIGTERM, before)
-            if not training.resumed:
-                epoch = trainer.fit_loop.epoch_progress.current.processed
-                self._step = trainer.global_step
-                training.goes_on_at(epoch, loop.batch_progress.current.completed, self._step)
-            elif loop.restarting and loop._should_check_val_fx(trainer.fit_loop._data_fetcher):
-                # It makes a round without a batch first, in which it counts one.
-                loop._batches_that_stepped -= not loop._should_accumulate()
-
-        def on_train_batch_end(
-            self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
-        ) -> None:
-            assert self._training is not None
-            if trainer.global_step == self._step:
-                return
-            self._step = trainer.global_step
-            self._training.stepped(_values(trainer, outputs))
-
-        def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-            if self._training is not None and not trainer.sanity_checking:
-                self._training.tell(_numbers(trainer.callback_metrics))
-
-        def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-            assert self._training is not None
-            self._training.finish()
-
-        def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-            if self._training is not None:
-                self._training.close()
-
-        def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-            if stage == "fit" and self._training is not None:
-                self._training.close()
-
-    Resuming.__name__ = Resuming.__qualname__ = "LightningCallback"
-    return Resuming
+    return type("LightningCallback", (_Resuming, library.Callback), {})
 
 
 def _values(trainer: Any, outputs: Any) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from msgspec import Struct
 from tradewind.base import clock
 
 LOOK_S = 0.25
-_ALONE_S = 0.05
-"""One rank has nobody to ask, and still something to look at, which takes longer than a clock."""
+"""One rank too, which has nobody to ask, but still something to look at, and that takes longer than
+a look at the clock."""
 _MOST_STEPS = 500
 
 
@@ -48,7 +48,7 @@ class Agreement:
             now_s = clock.stopwatch()
             if now_s < self._next_s:
                 return False
-            self._next_s = now_s + _ALONE_S
+            self._next_s = now_s + LOOK_S
             return True
         self._count += 1
         return self._count >= self._next

@@ -17,6 +17,26 @@ from tradewind.base.errors import InvalidValue
 
 _NAME = ".lock"
 _here: set[Path] = set()
+_trained: set[Path | None] = set()
+"""Where this process has trained before; None: in its run's store."""
+
+
+def trained(folder: Path | None) -> bool:
+    """Whether a session of this process has made steps there, and is finished."""
+    return (folder and folder.absolute()) in _trained
+
+
+def ended(folder: Path | None) -> None:
+    """Such a one is."""
+    _trained.add(folder and folder.absolute())
+
+
+def continued(folder: Path) -> str:
+    """Of a second one, in words."""
+    return (
+        f"this process has trained in {folder} before: the session continues that training, with"
+        " its weights; give each training its own folder=, such as each fold or each trial"
+    )
 
 
 class Claim:

@@ -23,12 +23,26 @@ WORDS = (
 _LOOKS = 3
 
 
+def now() -> str:
+    """A digest of the random numbers that come next."""
+    state = seeding.captured()
+    tensors = [state["torch"], *state.get("cuda", ())]
+    digest = hashlib.sha256(repr(state["python"]).encode())
+    if "numpy" in state:
+        _, keys, *rest = state["numpy"]
+        tensors.append(keys)
+        digest.update(repr(rest).encode())
+    for tensor in tensors:
+        digest.update(tensor.numpy().tobytes())
+    return digest.hexdigest()
+
+
 class Draws:
     """`module` is the one that is trained."""
 
     def __init__(self, module: Any, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._at_step = self._now()
+        self._at_step = now()
         self._expected: bool | None = None
         self._seen: list[bool] = []
         self._first = True
@@ -36,12 +50,12 @@ class Draws:
 
     def goes_on(self, drew: bool | None) -> None:
         """`drew`: of the steps before the checkpoint."""
-        self._expected, self._at_step = drew, self._now()
+        self._expected, self._at_step = drew, now()
 
     def made(self) -> None:
         """A step."""
         if self._hook is not None:
-            self._at_step = self._now()
+            self._at_step = now()
 
     def state(self) -> bool | None:
         """Whether there were any between the first steps; None: nobody knows yet."""
@@ -55,7 +69,7 @@ class Draws:
     def _forward(self, *_: Any) -> None:
         if self._at_step == "":
             return  # not the first of this step
-        drew, self._at_step = self._now() != self._at_step, ""
+        drew, self._at_step = now() != self._at_step, ""
         if not self._first:
             self._seen.append(drew)
         elif self._expected is False and drew:
@@ -63,15 +77,3 @@ class Draws:
         self._first = False
         if len(self._seen) >= _LOOKS:
             self.close()
-
-    def _now(self) -> str:
-        state = seeding.captured()
-        tensors = [state["torch"], *state.get("cuda", ())]
-        digest = hashlib.sha256(repr(state["python"]).encode())
-        if "numpy" in state:
-            _, keys, *rest = state["numpy"]
-            tensors.append(keys)
-            digest.update(repr(rest).encode())
-        for tensor in tensors:
-            digest.update(tensor.numpy().tobytes())
-        return digest.hexdigest()

@@ -4,6 +4,10 @@ must have. They are each rank's own, since ranks add them up only in the last ba
 After its step an optimizer has no more use for them. Many scripts clear them only before the next
 backward pass; such left-overs are told apart by not having been written to since, and are not kept.
 That is noted on the gradient itself: one that replaces it often gets the same memory.
+
+Noting it touches every gradient, in every step. Where they are cleared right after the step, none
+are left over, and once that was seen nothing is noted, until a save finds some after all. What was
+not noted counts as partly accumulated, which makes a checkpoint larger and never wrong.
 """
 
 from __future__ import annotations
@@ -16,14 +20,37 @@ _INDICES, _VALUES = " (indices)", " (values)"
 
 class Gradients:
     def __init__(self, names: dict[Any, str], modules: dict[str, Any]) -> None:
+        import torch
+
         self._names, self._modules = names, modules
+        self._plain = torch.Tensor
+        self._noted: set[Any] = set()
+        """Optimizers, since the last look."""
+        self._cleared: set[Any] = set()
+        """Those whose gradients are gone when their step is over."""
 
     def used(self, optimizer: Any) -> None:
         """It has made a step, of these."""
+        if optimizer not in self._cleared:
+            self._note(optimizer)
+            self._noted.add(optimizer)
+
+    def look(self) -> None:
+        """Between two steps, where a checkpoint would be taken."""
+        if self._noted:
+            self._cleared.update(each for each in self._noted if not has_gradients(each))
+            self._noted.clear()
+
+    def _note(self, optimizer: Any) -> None:
+        """Over all parameters: so nothing is looked up twice, and nothing that a plain tensor does
+        not have."""
+        plain = self._plain
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 grad = parameter.grad
-                if grad is not None:
+                if type(grad) is plain:
+                    grad._tradewind_used = grad._version
+                elif grad is not None:
                     grad._tradewind_used = _version(grad)
 
     def partial(self) -> dict[str, Any]:
@@ -38,10 +65,15 @@ class Gradients:
                 found[name + _VALUES] = grad._values().detach()
             else:
                 found[name] = _local(grad.detach())
+        if found:
+            self._cleared.clear()
         return found
 
     def any(self) -> bool:
-        return any(_is_partial(parameter.grad) for parameter in self._names)
+        found = any(_is_partial(parameter.grad) for parameter in self._names)
+        if found:  # by the next save it is known whether they were used
+            self._cleared.clear()
+        return found
 
     def hidden(self) -> bool:
         """Whether fully_shard keeps some unsharded, between backward passes that do not
@@ -79,6 +111,10 @@ class Gradients:
             grad = torch.empty_like(parameter, requires_grad=False)
             _local(grad).copy_(saved)
             parameter.grad = grad
+
+
+def has_gradients(optimizer: Any) -> bool:
+    return any(p.grad is not None for g in optimizer.param_groups for p in g["params"])
 
 
 def _groups(state: Any) -> list[Any]:

@@ -3,8 +3,10 @@
 SIGTERM, or the file `$TRADEWIND_SAVE`, or the end of the torchrun that has started it: killed, that
 tells its workers nothing, and nobody would watch them any more. Whichever comes first. From then on
 there is so much time; when it has passed, the process ends, whatever it does: what it saved until
-then is saved. A second SIGTERM ends it at once. (Several ranks agree on a save over a store that
-torchrun itself keeps, so after its death they end with what they had saved.)
+then is saved. A second SIGTERM ends it at once, unless a supervisor looks after it: that kills when
+time is up, and until then one end of a machine may be told by several signals, seconds apart (Slurm
+signals all processes of a step, and then what its batch script forwards). (Several ranks agree on a
+save over a store that torchrun itself keeps, so after its death they end with what they had saved.)
 
 A signal's handler runs when Python next does: never, while the main thread waits for a rank that is
 gone. So signals also write into a pipe, which another thread looks at.
@@ -19,6 +21,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -37,6 +40,7 @@ _SAME_S = 1.0
 
 
 _here: WeakSet[Notice] = WeakSet()
+_installs = count()
 
 
 @cache
@@ -51,7 +55,8 @@ def _forks() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, masks.kept)
 
     def in_child() -> None:
-        for each in list(_here):
+        # The newest first: the oldest knows what was there before all of them.
+        for each in sorted(_here, key=lambda notice: -notice.installed):
             each.forked()
         after()
 
@@ -67,15 +72,18 @@ class Notice:
         self._until = 0.0
         self._before: Any = None
         self._installed = False
+        self.installed = 0
+        """How many were installed before it."""
         self._pipe: tuple[int, int] | None = None
         self._handled = self._piped = self._signals = 0
+        self._signalled_s: float | None = None
         self._parent = os.getppid() if _ELASTIC in os.environ else None
 
     def install(self) -> None:
         """Only a main thread can have handlers; elsewhere the file has to do."""
         if threading.current_thread() is threading.main_thread():
             self._before = signal.signal(signal.SIGTERM, self._handler)
-            self._installed = True
+            self._installed, self.installed = True, next(_installs)
             _forks()
             _here.add(self)
             reading, writing = self._pipe = os.pipe()
@@ -157,7 +165,9 @@ class Notice:
         if signals <= self._signals:
             return
         self._signals = signals
-        if self._at is None:
+        now = clock.monotonic()
+        if self._signalled_s is None:  # the first, though it may have heard otherwise before
+            self._signalled_s = now
             self._begin(self._said_s(), "SIGTERM")
-        elif clock.monotonic() - self._at > _SAME_S:
+        elif self._file is None and now - self._signalled_s > _SAME_S:
             os._exit(EXIT_CODE)

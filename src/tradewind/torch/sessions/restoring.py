@@ -149,6 +149,12 @@ def _put(parts: Parts, rest: dict[str, Any], places: dict[str, Any], got: Any) -
         _optimizer(parts, optimizer, saved, places)
         if saved.get("kind", kind := type(optimizer).__name__) != kind:
             said.append(f"{key} was {saved['kind']} at the checkpoint, and continues as {kind}")
+    if lost := [name for name in state.get("held") or () if name not in places]:
+        said.append(
+            f"the checkpoint has {', '.join(lost[:3])}{' and more' if len(lost) > 3 else ''}, which"
+            " the model does not have, or has frozen, when the session is made: it starts from"
+            " scratch; make it before the session"
+        )
     others = state["others"]
     if mine is not None:
         others = {**others, **mine["state"]["others"]}

@@ -1,65 +1,65 @@
 """The variables of the script itself, which no checkpoint holds: its counters, sums and buffers.
 
 They cannot be put back, but it can be said which of them begin anew. A checkpoint has a word about
-each that changes in the loop: a number itself, of a list how long it is, of tensors and arrays a
-digest of some of their numbers. When the training goes on, they are compared at the same place of
-the loop; a counter that is made in the loop (`for i, …`) is compared one step later, by how far it
-is from the number of steps.
+each that changes in the loop (looking.py). When the training goes on, they are compared at the same
+place of the loop; a counter that is made in the loop (`for i, …`) is compared one step later, by
+how far it is from the number of steps. What does not change is compared where random numbers are
+drawn before the loop: it may have been drawn, and would be drawn again.
 
 What is looked at: the variables of the functions that the loop is in, as far as they are in the
-user's own files, and one or two levels into objects of the user's own classes. Done at the first
-steps and at saves, so it costs the others nothing.
+user's own files, what the functions, classes and other files of the user's keep, and a few levels
+into objects of the user's own classes. Done before the loop, at its first steps and at saves, so it
+costs the others nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import FrameType, ModuleType
+from functools import cache
+from types import FrameType, FunctionType
 from typing import Any
 
 from tradewind.base import clock
 from tradewind.base.errors import InvalidValue
-from tradewind.torch.feeds import seeding
+from tradewind.torch.feeds.samples import below
 from tradewind.torch.sessions import users
+from tradewind.torch.sessions.looking import NONE, Word, Words, of_modules
 
 HINT = "session.variables(…) keeps them; session.enumerate(…) and session.step_number count"
 _LOOKS = 3
 """Steps after which counters have shown themselves."""
 
-Word = float | str
-"""Of a variable: a number, a length, or a digest."""
-
-_MOST = 2000
-_MOST_DIGESTS = 64
 _DEPTH = 3
-_SAMPLED = 16
 _TOLD = 6
+_STILL = 1000
 _ISSUED, _TO_COME = 1e9, 1e10  # seconds since 1970, of any clock of these decades
-_THEIR_DEPTH, _THEIR_MOST = 6, 2000
-"""How far generators are looked for in objects of libraries."""
 
 
 class Script:
-    """`held` is what the session holds, and itself; `models` and `data` of it are looked into all
-    the same, for what only their classes know, and so is what `objects` gives: by name, the
-    attributes of each."""
+    """`held` is what the session holds, and itself; `models`, `optimizers` and `data` of it are
+    looked into all the same, for what only their classes know, and so is what `objects` gives: by
+    name, the attributes of each."""
 
     def __init__(
         self,
         held: Iterable[Any],
         models: Mapping[str, Any],
+        optimizers: Mapping[str, Any],
         data: Any,
         objects: Callable[[], Mapping[str, Mapping[str, Any]]] = dict,
     ) -> None:
-        # Not by the ids of numbers and texts, which all who have the same share.
-        self._held = {id(each) for each in held if not isinstance(each, (int, float, str))}
-        self._models, self._objects = models, objects
-        self._dataset = getattr(data, "dataset", None)
-        self._sampler = getattr(data, "sampler", None)
+        # Not by the ids of None, numbers and texts, which all who have the same share.
+        self._held = {
+            id(each)
+            for each in held
+            if each is not None and not isinstance(each, (int, float, str))
+        }
+        self._models, self._optimizers, self._objects = models, optimizers, objects
+        self._data = data
         self._began_s = clock.stopwatch()
+        self._zero: dict[str, Word] = {}
+        """Before the loop."""
         self._last: dict[str, Word] = {}
         self._first: dict[str, Word] = {}
         self._changing: set[str] = set()
@@ -67,9 +67,12 @@ class Script:
         """Of numbers that have kept their distance from a base so far: these distances."""
         self._before: dict[str, Any] = {}
         """Of the checkpoint."""
-        self._digests = 0
 
     # -- while it trains ---------------------------------------------------------------------------
+
+    def before(self) -> None:
+        """Before the first batch: some things change in the first step and never again."""
+        self._zero = self.words()
 
     def look(self, bases: Mapping[str, int]) -> None:
         """After a step. `bases` are numbers that go on when the training does: its step, the place
@@ -77,7 +80,7 @@ class Script:
         now = self.words()
         counters = {}
         for name, word in now.items():
-            if name in self._last and self._last[name] != word:
+            if self._last.get(name, self._zero.get(name, word)) != word:
                 self._changing.add(name)
             if type(word) is float and word.is_integer():
                 apart = {base: word - value for base, value in bases.items()}
@@ -85,12 +88,19 @@ class Script:
                     known = self._counters.get(name, {}).items()
                     apart = {base: offset for base, offset in known if apart.get(base) == offset}
                 counters[name] = apart
-        self._first, self._last, self._counters = self._first or now, now, counters
+        self._first = self._first or now
+        self._last, self._counters = now, counters
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint, just after a look."""
         changing = [name for name in self._last if name in self._changing]
+        still = {
+            name: word
+            for name, word in self._last.items()
+            if name not in self._changing and not self._is_time(word) and _may_be_drawn(word)
+        }
         return {
+            "still": dict(list(still.items())[:_STILL]),
             "first": {name: self._first[name] for name in changing if name in self._first},
             "last": {name: self._last[name] for name in changing},
             "counters": {n: c for n in changing if (c := self._counters.get(n))},
@@ -101,17 +111,35 @@ class Script:
 
     def restore(self, state: dict[str, Any]) -> None:
         self._before = state
+        self._changing |= set(state.get("last", ()))
 
-    def begins_anew(self) -> list[str]:
-        """Before the first batch: what is other than at the checkpoint, a few words each."""
-        now, before = self.words(), self._before.get("last", {})
+    def begins_anew(self, drawn_for: Iterable[int] | None) -> list[str]:
+        """Before the first batch: what is other than at the checkpoint, a few words each.
+        `drawn_for`: random numbers were drawn since the checkpoint was read, and numbers may differ
+        by these all the same."""
+        now, before = self._zero, dict(self._before.get("last", {}))
+        if drawn_for is not None:
+            apart = {0.0, *map(float, drawn_for)}
+            before |= {
+                name: was
+                for name, was in self._before.get("still", {}).items()
+                if name in now and _is_drawn(was, now[name], apart)
+            }
         both = [name for name in before if name in now]
         for name in both:
             self._before.get("counters", {}).pop(name, None)
+        return _in_words(
+            [n for n in both if now[n] != before[n] and not self._ticks(n, now[n])], before, now
+        )
+
+    def counted_from(self, epoch: int) -> list[str]:
+        """Numbers of epochs that are as they were at the checkpoint, before any was gone through:
+        the script has them from elsewhere."""
+        now = self.words()
         return [
-            f"{n} {_was(before[n], now[n])}"
-            for n in _worst_first(both, before)
-            if now[n] != before[n] and not self._ticks(n, now[n])
+            name
+            for name, apart in self._before.get("counters", {}).items()
+            if apart.get("epoch") in (0, 1) and now.get(name) == apart["epoch"] + epoch
         ]
 
     def counts_anew(self, bases: Mapping[str, int], *, in_step: bool) -> list[str]:
@@ -127,83 +155,75 @@ class Script:
             if wanted and type(now.get(name)) is float and now[name] not in wanted:
                 found.append(f"{name} would be {wanted[0]:g} and is {now[name]:g}")
         first, last = before.get("first", {}), before.get("last", {})
-        for name in first if in_step else ():
-            if name not in counters and now.get(name) == first[name] != last.get(name):
-                found.append(f"{name} {_was(last[name], now[name])}")
-        return found
+        names = [
+            name
+            for name in (first if in_step else ())
+            if name not in counters and now.get(name) == first[name] != last.get(name)
+        ]
+        return found + _in_words(names, last, now)
 
     # -- looking -----------------------------------------------------------------------------------
 
     def words(self) -> dict[str, Word]:
-        """By name, of the frames of the user's own that lead here; the innermost first."""
-        found: dict[str, Word] = {}
-        seen: set[int] = set()
-        self._digests = 0
+        """By name: of what models and optimizers have besides what is in checkpoints, of the frames
+        of the user's own that lead here, the innermost first, of the data, of the user's files."""
+        words = Words(self._held)
         for name, module in self._models.items():
             for inner, each in module.named_modules():
                 if users.is_users_class(type(each)):  # type: ignore[arg-type]
-                    for key, value in vars(each).items():
-                        if not key.startswith("_") and key != "training":
-                            whole = ".".join(filter(None, (name, inner, key)))
-                            self._tell(whole, value, 1, found, seen)
+                    whole = ".".join(filter(None, (name, inner)))
+                    words.attributes(whole, each, of_modules(), 1)
+        for name, optimizer in self._optimizers.items():
+            if any(users.is_users_class(kind) for kind in type(optimizer).__mro__):
+                words.attributes(name, optimizer, _of_optimizers(), 1)
         for name, attributes in self._objects().items():
             for key, value in list(attributes.items()):
                 if not key.startswith("_"):
-                    self._tell(f"{name}.{key}", value, 1, found, seen)
-        for key, value in vars(self._sampler).items() if hasattr(self._sampler, "__dict__") else ():
-            if value is not self._dataset:  # weights of samples, which the loop may change
-                self._tell(f"sampler.{key}", value, 0, found, seen)
-        if users.is_users_class(type(self._dataset)):  # type: ignore[arg-type]
-            self._tell("dataset", self._dataset, 1, found, seen)
-        for number, frame in enumerate(_frames()):
+                    words.tell(f"{name}.{key}", value, 1)
+        frames = list(_frames())
+        for number, frame in enumerate(frames):
             name = frame.f_code.co_name
             prefix = "" if number == 0 or name == "<module>" else f"{name}: "
             for each, value in list(frame.f_locals.items()):
                 if not each.startswith("__") and each != "_":
-                    self._tell(f"{prefix}{each}", value, _DEPTH, found, seen)
-                if len(found) >= _MOST:
-                    return found
-        return found
+                    words.tell(f"{prefix}{each}", value, _DEPTH)
+        self._of_data(words)
+        self._of_files(words, {id(frame.f_globals) for frame in frames})
+        return words.found
 
-    def _tell(
-        self, name: str, value: Any, depth: int, found: dict[str, Word], seen: set[int]
-    ) -> None:
-        if len(found) >= _MOST or id(value) in self._held:
-            return
-        kind = type(value)
-        if kind in (int, float, bool):
-            found.setdefault(name, _number(value))
-        elif kind is str:  # a digest: whatever it says is none of a checkpoint's business
-            found.setdefault(
-                name, "#" + hashlib.sha256(value[:1000].encode(errors="replace")).hexdigest()[:12]
-            )
-        elif id(value) in seen:
-            return
-        elif kind in (list, tuple, dict, set, deque):
-            seen.add(id(value))
-            self._tell_container(name, value, depth, found, seen)
-        elif self._digests < _MOST_DIGESTS and (word := _digest(value)) is not None:
-            self._digests += 1  # of a tensor on a GPU: it has to be waited for
-            found.setdefault(name, word)
-        elif depth > 0 and users.is_users_class(kind):  # type: ignore[arg-type]
-            seen.add(id(value))
-            for each, inner in list(getattr(value, "__dict__", {}).items()):
-                self._tell(f"{name}.{each}", inner, depth - 1, found, seen)
-        elif depth > 0 and _is_theirs(value) and self._digests < _MOST_DIGESTS:
-            seen.add(id(value))
-            theirs = seeding.generators(value, depth=_THEIR_DEPTH, most=_THEIR_MOST)
-            if theirs:  # such as an environment's own
-                self._digests += 1
-                found.setdefault(f"random numbers of {name}", _digest_of_generators(theirs))
+    def _of_data(self, words: Words) -> None:
+        data = self._data
+        for name in ("sampler", "batch_sampler"):
+            sampler = getattr(data, name, None)
+            if hasattr(sampler, "__dict__"):  # weights of samples, which the loop may change
+                words.attributes(name, sampler, ("data_source", "sampler", "dataset"), 1)
+        users_own = [
+            each
+            for each in below(getattr(data, "dataset", None))
+            if users.is_users_class(type(each))  # type: ignore[arg-type]
+        ]
+        for number, each in enumerate(users_own):
+            words.tell(f"dataset{number or ''}", each, _DEPTH)
+        if (collate := getattr(data, "collate_fn", None)) is not None:
+            words.tell("collate_fn", collate, 1)
 
-    def _tell_container(
-        self, name: str, value: Any, depth: int, found: dict[str, Word], seen: set[int]
-    ) -> None:
-        if type(value) is not tuple:
-            found.setdefault(f"len({name})", float(len(value)))
-        if depth > 0 and type(value) is dict:
-            for key, inner in list(value.items())[:_SAMPLED]:
-                self._tell(f"{name}[{key!r:.40}]", inner, depth - 1, found, seen)
+    @staticmethod
+    def _of_files(words: Words, seen: set[int]) -> None:
+        """Counters at the top of other files of the user's, and what functions and classes keep."""
+        for module in users.modules():
+            table = vars(module)
+            prefix = "" if id(table) in seen else f"{module.__name__}."
+            for name, value in list(table.items()):
+                if name.startswith("__") or words.full():
+                    continue
+                if isinstance(value, FunctionType):
+                    if value.__globals__ is table:
+                        words.function(f"{prefix}{name}", value, 1)
+                elif isinstance(value, type):
+                    if value.__module__ == module.__name__:
+                        words.tell(f"{prefix}{name}", value, 1)
+                elif prefix and not isinstance(value, str):
+                    words.tell(f"{prefix}{name}", value, 1)
 
     def _is_time(self, value: Word) -> bool:
         """Perhaps of a clock."""
@@ -227,16 +247,24 @@ class Watch:
     ) -> None:
         self._script, self._warn, self._strict, self._hint = script, warn, strict, hint
         self._looks = 0
-        self._resumed = False
+        self._resumed = self._begun = False
 
     def goes_on(self, state: dict[str, Any]) -> None:
         self._script.restore(state)
         self._resumed = True
 
-    def begins(self) -> None:
-        """Before the first batch."""
+    def begins(self, drawn_for: Iterable[int] | None = None, also: Iterable[str] = ()) -> None:
+        """Before the first batch, and only then. `drawn_for`: random numbers were drawn since the
+        checkpoint was read; steps and epochs by which numbers may differ. `also`: more such."""
+        if self._begun:
+            return
+        self._begun = True
+        self._script.before()
         if self._resumed:
-            self._differ(self._script.begins_anew())
+            self._differ([*also, *self._script.begins_anew(drawn_for)])
+
+    def counted_from(self, epoch: int) -> list[str]:
+        return self._script.counted_from(epoch) if self._resumed else []
 
     def due(self) -> bool:
         return self._looks < _LOOKS
@@ -264,10 +292,36 @@ class Watch:
         self._warn(f"{words}; {self._hint}")
 
 
+def _may_be_drawn(word: Word) -> bool:
+    return not isinstance(word, str) or word.startswith("#")
+
+
+def _is_drawn(was: Word, now: Word, apart: set[float]) -> bool:
+    """Whether it may have been drawn, and is drawn again. `apart`: what a count of steps or epochs
+    before the loop may differ by."""
+    if isinstance(was, str) or isinstance(now, str):
+        return was != now
+    switch = {was, now} <= {0.0, 1.0}
+    return not switch and abs(was - now) not in apart
+
+
+def _in_words(names: list[str], before: Mapping[str, Word], now: Mapping[str, Word]) -> list[str]:
+    """The worst first. Of a list that has another length, what it has is not worth a word too."""
+    longer = {name[4:-1] for name in names if name.startswith("len(")}
+    some = [name for name in names if name not in longer]
+    return [f"{name} {_was(before[name], now[name])}" for name in _worst_first(some, before)]
+
+
 def _was(before: Word, now: Word) -> str:
+    if NONE in (before, now):
+        return f"was {_shown(before)} and is {_shown(now)}"
     if isinstance(before, str) or isinstance(now, str):
         return "is another"
     return f"was {before:g} and is {now:g}"
+
+
+def _shown(word: Word) -> str:
+    return f"{word:g}" if not isinstance(word, str) else NONE if word == NONE else "something"
 
 
 def _worst_first(names: list[str], before: Mapping[str, Word]) -> list[str]:
@@ -276,7 +330,7 @@ def _worst_first(names: list[str], before: Mapping[str, Word]) -> list[str]:
 
     def rank(name: str) -> tuple[int, str]:
         if isinstance(before[name], str):
-            return (3 if not name.startswith("random numbers") else 1), name
+            return (3 if not name.startswith(("random numbers", "place in")) else 1), name
         return (2 if name.startswith("len(") else 0), name
 
     return sorted(names, key=rank)
@@ -295,53 +349,10 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _number(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
-
-
-def _is_theirs(value: Any) -> bool:
-    """An object of a library's, but for PyTorch's and NumPy's own."""
-    kind = type(value)
-    if isinstance(value, (type, ModuleType)) or callable(value) or not hasattr(value, "__dict__"):
-        return False
-    return kind.__module__.partition(".")[0] not in ("torch", "numpy", "builtins", "tradewind")
-
-
-def _digest_of_generators(generators: list[Any]) -> str:
-    states = repr([seeding.state_of(each) for each in generators])
-    return "#" + hashlib.sha256(states.encode()).hexdigest()[:12]
-
-
-def _digest(value: Any) -> str | None:
-    """Of some of the numbers of a tensor or an array, of a generator's state; None of the rest."""
+@cache
+def _of_optimizers() -> frozenset[str]:
+    """What every optimizer of PyTorch has, or is given by it."""
     import torch
 
-    if isinstance(value, torch.Tensor):
-        return digest_of([value])
-    if isinstance(value, seeding.kinds()):
-        return "#" + hashlib.sha256(repr(seeding.state_of(value)).encode()).hexdigest()[:12]
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype != object:
-        flat = value.reshape(-1)
-        some = flat[:: max(1, flat.size // _SAMPLED)]
-        return "#" + hashlib.sha256(f"{value.shape}".encode() + some.tobytes()).hexdigest()[:12]
-    return None
-
-
-def digest_of(tensors: list[Any]) -> str:
-    """Of a few numbers of each."""
-    import torch
-
-    digest = hashlib.sha256()
-    for tensor in tensors:
-        local = getattr(tensor, "_local_tensor", tensor)
-        if local.device.type == "meta" or local.is_sparse or local.is_quantized:
-            continue
-        flat = local.detach().reshape(-1) if local.is_contiguous() else local.detach().flatten()
-        some = flat[:: max(1, flat.numel() // _SAMPLED)]
-        kind = torch.complex128 if some.is_complex() else torch.float64
-        digest.update(f"{tuple(local.shape)} {some.to('cpu', kind).tolist()}".encode())
-    return "#" + digest.hexdigest()[:12]
+    plain = torch.optim.SGD([torch.zeros(1)])
+    return frozenset({*vars(plain), "step", "_opt_called", "_step_count"})

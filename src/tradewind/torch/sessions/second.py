@@ -30,7 +30,7 @@ class Second(Iterator[Any]):
         self.said = feed.restore(*kept[0]) if kept else []
 
     def __next__(self) -> Any:
-        with unheld.reading():
+        with unheld.reading:
             if not self._opened:
                 self._feed.open(None)
                 self._opened = True

@@ -8,15 +8,17 @@ itself, which then has to be the last line of the body.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
+from threading import get_ident
 from types import FrameType
 from typing import Any
 
 from tradewind.base.errors import InvalidValue
-from tradewind.torch.sessions import unheld
+from tradewind.torch.sessions import draws, unheld
 from tradewind.torch.sessions.again import Again
 from tradewind.torch.sessions.draws import Draws
-from tradewind.torch.sessions.loops import inside, taker
+from tradewind.torch.sessions.loops import inside, taker, zipped
 from tradewind.torch.sessions.restoring import Back
 from tradewind.torch.sessions.script import Script, Watch
 from tradewind.torch.sessions.second import Second
@@ -63,12 +65,14 @@ class Session(Training):
             lambda: self.step_number,
             self._voice.warn,
             first=self._around.rank == 0,
+            data=[given[2]],
         )
         self._unheld.begun = self._feed is None
         parts = self._parts
         held = [parts.modules, parts.optimizers, parts.others, parts.each, parts.powersgd]
         mine = [*given, *(each for table in held for each in table.values()), self]
-        script = Script(mine, parts.modules, given[2])
+        mine.append(self._variables.values)
+        script = Script(mine, parts.modules, parts.optimizers, given[2])
         self._watch_script = Watch(script, self._voice.warn_once, strict=self._strict)
         modules = list(parts.modules.values())
         # The outermost: inside a compiled one, a hook would be compiled too.
@@ -79,6 +83,7 @@ class Session(Training):
         self._over = self._this_epoch if self.resumed else 0
         """Epochs that are over, which a loop that begins at 0 again is given nothing for."""
         self._again = Again(self._parts) if self._over else None
+        self._random = draws.now() if self.resumed else ""
         if self._back is not None:
             self._go_on_with(self._back)
 
@@ -157,14 +162,21 @@ class Session(Training):
         """Batches from where the training is: until so many steps are made or so many epochs are
         over, in all; without either, until the end of this epoch (see `epochs`). A training that
         is done gets none. At its end the last state is saved."""
-        for _, batch in self.enumerate(max_steps, epochs=epochs):
-            yield batch
+        return self._goes_out(each for _, each in self._given(max_steps, epochs))
 
     def enumerate(
         self, max_steps: int | None = None, *, epochs: int | None = None
     ) -> Iterator[tuple[int, Any]]:
         """As `batches`, with the number of each batch in its epoch: what `enumerate(loader)`
         counts, and a training that goes on goes on with."""
+        return self._goes_out(self._given(max_steps, epochs))
+
+    def _goes_out(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """What the script has is known, so that it is seen what it is zipped with."""
+        self._out = weakref.ref(batches)
+        return batches
+
+    def _given(self, max_steps: int | None, epochs: int | None) -> Iterator[tuple[int, Any]]:
         if self._feed is None:
             raise InvalidValue("the session has no data", hint="give it a loader: data=loader")
         whole = max_steps is not None or epochs is not None
@@ -173,23 +185,27 @@ class Session(Training):
         feed, this_epoch = self._feed, self._this_epoch
         last_epoch = self._last_epoch if not whole else None if epochs is None else epochs - 1
         waited, pace, given = self.tally.waited, self._pace, 0
+        within = None if whole else this_epoch
         self._iterating = True
         try:
             if self._wanted(max_steps):
-                with unheld.reading():
+                with unheld.reading:
                     feed.open(last_epoch)
-                self._begin()
+                self._reader = get_ident()
+                self._begin(within_epoch=not whole)
             while self._wanted(max_steps):
                 from_s = now_s()
                 if pace.ahead is None:
                     self._taker = taker()
                 pace.gave(self._mark)
+                unheld.reading.depth += 1
                 try:
-                    with unheld.reading():
-                        batch = feed.next(None if whole else this_epoch)
+                    batch = feed.next(within)
                 except StopIteration:
                     pace.took_back()
                     break
+                finally:
+                    unheld.reading.depth -= 1
                 waited(from_s, batch)
                 given += 1
                 self._count()
@@ -251,6 +267,7 @@ class Session(Training):
         for words in second.said:
             self._voice.warn_once(words)
         self._seconds.append(second)
+        self._unheld.data.append(loader)
         return second
 
     def variables(self, **defaults: Any) -> Any:
@@ -276,10 +293,20 @@ class Session(Training):
             self._noted = self._moved()
             self.between()
 
+    _out: weakref.ref[Any] | None = None
     _taker: FrameType | None = None
+    _reader = 0
+    """The thread that reads batches."""
 
     def _learn(self) -> None:
         """Whether the loop fetches ahead."""
+        if self._reader not in (0, get_ident()):
+            raise InvalidValue(
+                "session.batches() is read by another thread than the one that calls"
+                " session.step(): which batches are consumed cannot be known",
+                hint="read it in the loop; num_workers=… of the loader reads ahead, and so may a"
+                " class of your own around the loader (data=…)",
+            )
         if inside(self._taker):
             self._pace.plain()
         self._taker = None
@@ -329,15 +356,24 @@ class Session(Training):
             super()._between()
 
     def _bases(self) -> dict[str, int]:
-        return {"step": self.step_number, "index": self._index}
+        return {"step": self.step_number, "index": self._index, "epoch": self._this_epoch}
 
-    def _begin(self) -> None:
-        """Before the first batch."""
+    def _begin(self, *, within_epoch: bool = True) -> None:
+        """Before the first batch. `within_epoch`: the loop is over one epoch."""
+        drawn_for = None
+        if self._back is not None and draws.now() != self._random:
+            drawn_for = (self.step_number, self._this_epoch, self._index)
         self.settle()
         if self._draws is not None:
             self._draws.made()
         self._unheld.begins()
-        self._watch_script.begins()
+        beside = []
+        if self.resumed and (self._index or not within_epoch):
+            beside = [
+                f"the {kind} zipped with the batches is at its beginning"
+                for kind in zipped(self._out)
+            ]
+        self._watch_script.begins(drawn_for, beside)
 
     def _begun_alone(self) -> None:
         """A loop that only calls `step`, whose beginning nobody has seen."""
@@ -374,6 +410,14 @@ class Session(Training):
             self._over, self._again = 0, None
             return False
         if self._over == self._this_epoch and self._again is not None:
+            if counted := self._watch_script.counted_from(self._this_epoch):
+                self._voice.warn_once(
+                    f"{counted[0]} is {self._this_epoch} already, so the loop is taken to begin at"
+                    " that epoch, by a checkpoint of the script's own: leave that out, and write"
+                    " `for epoch in session.epochs(N):`"
+                )
+                self._over, self._again = 0, None
+                return False
             self._voice.say(self._again.words(self._over))
         self._over -= 1
         return True

@@ -142,6 +142,8 @@ class Parts:
             rest["switches"] = switches.captured(self.named_modules())
         for key, module in self.modules.items():
             rest["models"][key] = copy.deepcopy(self._module(key, module, tensors, own))
+        if self.ranks.stages == 1:
+            rest["held"] = list(tensors)
         for key, optimizer in self.optimizers.items():
             rest["optimizers"][key] = self._optimizer(key, optimizer, tensors)
         for key, other in self.others.items():

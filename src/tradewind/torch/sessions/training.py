@@ -20,7 +20,7 @@ from tradewind.base import clock
 from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.feeds.workers import shield_all
-from tradewind.torch.sessions import fingerprint, restoring, trial, unheld
+from tradewind.torch.sessions import claims, fingerprint, restoring, trial, unheld
 from tradewind.torch.sessions.agree import Agreement, Wish, own_gloo
 from tradewind.torch.sessions.claims import Claim
 from tradewind.torch.sessions.due import Due, patience
@@ -101,10 +101,11 @@ class Training:
         sees = structs.replace(around, rank=ranks.data_rank, world=ranks.data_world)
         self._feed = feed_of(data, self._seed, sees)
         self._folder = Path(folder) if folder is not None else Path(_FOLDER)
-        asked = trial.plan()
-        self._trial = trial.Trial(asked, around.rank) if asked is not None else None
+        asked, self._trial = trial.plan(), None
         if asked is not None:
-            self._folder, every_s, every_steps = Path(asked.folder), None, None
+            self._trial = trial.begun(asked, around.rank, self._folder, self._voice.say)
+            inner = "tried" if self._trial is not None else str(self._folder).replace("/", "-")
+            self._folder, every_s, every_steps = Path(asked.folder) / inner, None, None
         self._every_steps = every_steps
         self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
         self._checkpoints, in_run = self._kept(keep, upload_rate)
@@ -139,6 +140,8 @@ class Training:
             self._voice.warn,
             self._more,
         )
+        self._claimed = None if in_run else self._folder
+        self._check_first(in_run)
         # The legs of a run are kept apart by their supervisors.
         self._claim = Claim(self._folder) if first and not in_run else None
         self._go_on(made_with, strict=strict)
@@ -178,6 +181,18 @@ class Training:
             warn=self._voice.warn,
         )
         return made, run is not None
+
+    def _check_first(self, in_run: bool) -> None:
+        """A second training would take the first one's checkpoints for its own."""
+        if not claims.trained(self._claimed):
+            return
+        if in_run and self._takes:
+            raise InvalidValue(
+                "this process had a session before, and a run keeps the checkpoints of one: the"
+                " second would continue the first one's training, with its weights",
+                hint="submit a run for each training, such as each fold or each trial",
+            )
+        self._voice.warn_once(claims.continued(self._folder))
 
     def _go_on(self, made_with: dict[str, Any], *, strict: bool) -> None:
         try:
@@ -292,6 +307,7 @@ class Training:
             self._tried(self._trial)
 
     def _between(self) -> None:
+        self._parts.gradients.look()
         if self._stopping:
             if self._patience == 0 or not self._parts.gradients.any():
                 self._leave()
@@ -405,6 +421,10 @@ class Training:
     def _end(self, words_s: float) -> None:
         """`words_s` is for those who keep metrics, and may be slow to take the last."""
         self._closed = True
+        if self.step_number:
+            claims.ended(self._claimed)
+        if self._trial is not None:
+            self._trial.begun = True
         if self._telemetry is not None:
             self._telemetry.close(words_s)
         self._background.close()

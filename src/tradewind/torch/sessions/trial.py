@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from msgspec import Struct, json
 
 from tradewind.base import clock
 from tradewind.torch.feeds import contents, seeding
-from tradewind.torch.sessions import named
+from tradewind.torch.sessions import claims, named
 
 VARIABLE = "TRADEWIND_VERIFY"
 _HEARD_S = 0.4
@@ -56,9 +57,27 @@ def plan() -> Plan | None:
     return json.decode(Path(path).read_bytes(), type=Plan) if path else None
 
 
+def begun(asked: Plan, rank: int, folder: Path, say: Callable[[str], None]) -> Trial | None:
+    """That of the script's first session; a session beside it is not tried. What comes after the
+    first is not even begun. `folder` is what the script says."""
+    if not _trials:
+        _trials.append(Trial(asked, rank, folder))
+        return _trials[0]
+    if not _trials[0].begun:
+        return None
+    if folder == _trials[0].folder:
+        say(f"warning: {claims.continued(folder)}")
+    say("the script makes another session; its first is what is tried")
+    os._exit(0)
+
+
 class Trial:
-    def __init__(self, asked: Plan, rank: int) -> None:
-        self.plan = asked
+    """`folder` is the script's own for checkpoints."""
+
+    def __init__(self, asked: Plan, rank: int, folder: Path) -> None:
+        self.plan, self.folder = asked, folder
+        self.begun = False
+        """Or over, without having anything left to do."""
         self._saved_at = 0
         self._rows = Path(asked.rows) if rank == 0 else None
 
@@ -68,6 +87,7 @@ class Trial:
 
     def made(self, step: int, parts: Any, metrics: dict[str, float]) -> None:
         """After everything of the step."""
+        self.begun = True
         if self._rows is not None:
             rates = [
                 float(g["lr"])
@@ -106,6 +126,9 @@ class Trial:
         assert self._rows is not None
         with self._rows.open("ab") as stream:
             stream.write(json.encode(row) + b"\n")
+
+
+_trials: list[Trial] = []
 
 
 def _bits(parts: Any) -> str:

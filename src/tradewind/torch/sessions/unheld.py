@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 from weakref import WeakSet, ref
 
 from tradewind.base.errors import InvalidValue
-from tradewind.torch.sessions.script import digest_of
+from tradewind.torch.feeds.seeding import reached
+from tradewind.torch.sessions.gradients import has_gradients
+from tradewind.torch.sessions.looking import digest_of
 from tradewind.torch.sessions.state import Parts, bare
 
 _LOOKS = 3
@@ -145,7 +146,7 @@ def _watch_loaders() -> None:
     theirs = _BaseDataLoaderIter.__next__
 
     def __next__(self: Any) -> Any:  # noqa: N807
-        if _sessions and not _reading[0]:
+        if _sessions and not reading.depth:
             for each in list(_sessions):
                 each.reads(self)
         return theirs(self)
@@ -153,30 +154,41 @@ def _watch_loaders() -> None:
     _BaseDataLoaderIter.__next__ = __next__
 
 
-_reading = [0]
+class _Reading:
+    """Around each batch, so not by contextlib, whose generators cost as much as a batch's place."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.depth -= 1
 
 
-@contextmanager
-def reading() -> Iterator[None]:
-    """A session reads its own data."""
-    _reading[0] += 1
-    try:
-        yield
-    finally:
-        _reading[0] -= 1
+reading = _Reading()
+"""A session reads its own data."""
 
 
 class Unheld:
-    """Of one session. `step` says how many steps it has made; `first` whether this is rank 0."""
+    """Of one session. `step` says how many steps it has made; `first` whether this is rank 0;
+    `data` is what it reads."""
 
     def __init__(
-        self, parts: Parts, step: Callable[[], int], warn: Callable[[str], None], *, first: bool
+        self,
+        parts: Parts,
+        step: Callable[[], int],
+        warn: Callable[[str], None],
+        *,
+        first: bool,
+        data: list[Any],
     ) -> None:
         self._parts, self._step, self._warn = parts, step, warn
+        self.data = data
         # Other ranks may still be sent the first one's weights.
         self._began_with = self._digest_of_weights() if first else ""
         self._optimizers: dict[int, tuple[Any, int]] = {}
-        self._loaders: dict[int, tuple[Any, int]] = {}
+        self._loaders: dict[int, tuple[Any, int | None]] = {}
         self._trouble: InvalidValue | None = None
         self._looks = 0
         self._copies: list[tuple[Any, str]] = []
@@ -210,7 +222,7 @@ class Unheld:
 
     def stepped(self, optimizer: Any) -> None:
         if any(optimizer is each for each in self._parts.optimizers.values()):
-            if not self.begun and _has_gradients(optimizer):
+            if not self.begun and has_gradients(optimizer):
                 raise InvalidValue(
                     "the optimizer makes a step between tw.session(…) and its loop: when the"
                     " training resumes, it would be made again",
@@ -262,7 +274,11 @@ class Unheld:
         known = self._loaders.get(id(iterator))
         if known is None or known[0]() is not iterator:
             self._loaders[id(iterator)] = (ref(iterator), step)
-        elif known[1] != step:
+        elif known[1] is None or known[1] == step:
+            return
+        elif self._reads_ahead(iterator):
+            self._loaders[id(iterator)] = (known[0], None)
+        else:
             what = type(getattr(iterator, "_dataset", None)).__name__
             self._trouble = InvalidValue(
                 f"a DataLoader that the session does not hold (of a {what}) is read in one step"
@@ -270,6 +286,14 @@ class Unheld:
                 hint="data=loader and session.batches(), for a second one `other ="
                 " session.stream(loader)` and next(other)",
             )
+
+    def _reads_ahead(self, iterator: Any) -> bool:
+        """It is of a loader inside the session's data: that may have a thread which reads it."""
+        from torch.utils.data import DataLoader
+
+        order = getattr(iterator, "_index_sampler", None)
+        inner = reached((DataLoader,), *self.data)
+        return any(order is getattr(each, "_index_sampler", self) for each in inner)
 
     # -- after a step ------------------------------------------------------------------------------
 
@@ -292,7 +316,14 @@ class Unheld:
         return self._looks < _LOOKS or self._trouble is not None
 
     def _check_dtypes(self) -> None:
-        for name, tensor in self._tensors():
+        tensors = dict(self._tensors())
+        if made := [name for name in tensors if name not in self._dtypes]:
+            self._warn(
+                f"{', '.join(made[:3])}{' and more' if len(made) > 3 else ''}: made in training, so"
+                " a model that resumes does not have it when its checkpoint is read; make it before"
+                " the session"
+            )
+        for name, tensor in tensors.items():
             if tensor.dtype != (before := self._dtypes.get(name, tensor.dtype)):
                 raise InvalidValue(
                     f"{name} was {before} when the session was made and is {tensor.dtype}: a"
@@ -398,13 +429,13 @@ def _children(module: Any) -> list[Any]:
 
 
 def _some(module: Any, mine: set[int]) -> list[Any]:
-    """Of its own tensors."""
-    tensors = [each for each in (*module.parameters(), *module.buffers()) if id(each) not in mine]
+    """Of its own tensors, but for lazy ones and those on the meta device, which have no values."""
+    from torch.nn.parameter import is_lazy
+
+    every = (*module.parameters(), *module.buffers())
+    there = (each for each in every if not is_lazy(each) and not each.is_meta)
+    tensors = [each for each in there if id(each) not in mine]
     return tensors if len(tensors) <= _TENSORS else tensors[: _TENSORS // 2] + tensors[-32:]
-
-
-def _has_gradients(optimizer: Any) -> bool:
-    return any(p.grad is not None for g in optimizer.param_groups for p in g["params"])
 
 
 def _is_plain(value: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -27,11 +27,18 @@ def is_users(file: str) -> bool:
 
 
 def modules() -> list[ModuleType]:
+    there = sys.modules
+    return [there[name] for name in _names(len(there)) if name in there]
+
+
+@lru_cache(1)
+def _names(_: int) -> list[str]:
+    """Of thousands these few, for as long as no more are imported."""
     found = []
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         file = getattr(module, "__file__", None)
         if name == "__main__" or (isinstance(file, str) and is_users(file)):
-            found.append(module)
+            found.append(name)
     return found
 
 

@@ -68,12 +68,12 @@ class Tally:
         return self._count_samples if hasattr(batch, "shape") else lambda each: None
 
     def _count(self, ids: Any) -> None:
-        self.samples += len(ids)
+        self.samples += ids.shape[0]  # len() of a tensor is a long way through Python
         if not self.told:
             self.tokens += ids.numel()
 
     def _count_samples(self, part: Any) -> None:
-        self.samples += len(part)
+        self.samples += part.shape[0] if hasattr(part, "shape") else len(part)
 
 
 def _is_tokens(part: Any) -> bool:

@@ -96,6 +96,17 @@ def rows_of(lives: list[Life]) -> list[Row]:
     return [row for life in lives for row in life.rows]
 
 
+def untried(rows: list[Row]) -> str:
+    """What no interruption could show, in words."""
+    batches = _batches(rows)
+    if not batches or any(epoch > 0 for epoch, _ in batches):
+        return ""
+    return (
+        f"the end of an epoch, as none ended in {len(batches)} batches: what the script does there"
+        " may start again (--steps, or less data)"
+    )
+
+
 def causes(compared: list[Compared], repeats: bool | None) -> list[str]:
     """What is likely, in words. `repeats`: whether the script comes to the same without any
     interruption; None: not tried."""

@@ -15,6 +15,7 @@ from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.providers.asking import within
 from tradewind.providers.aws.checks import regions
+from tradewind.providers.aws.checks.lending import lending_checks
 from tradewind.providers.aws.checks.permissions import found, todo
 from tradewind.providers.aws.checks.policies import policy_checks
 from tradewind.providers.aws.clients import Account
@@ -50,6 +51,7 @@ def checks(
         return
     yield from _role(account, footprint, store_url)
     yield from _policies(account, footprint, store_url)
+    yield from lending_checks(account, footprint, store_url)
     jobs = {
         region: partial(regions.region_checks, account, footprint, region, store_url)
         for region in footprint.regions

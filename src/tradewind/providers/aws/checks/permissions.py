@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tradewind.base.errors import NoAccess, TradewindError
-from tradewind.model.finding import BROKEN, OK, WARNING, Finding
+from tradewind.model.finding import BROKEN, OK, WARNING, About, Finding
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import OWNER, Footprint, tag_list
@@ -22,15 +22,7 @@ _TYPES = ("g4dn.xlarge", "g5.xlarge", "g6.xlarge", "t3.micro")
 _NO_MACHINE = "i-00000000000000000"
 
 
-def found(
-    level: str,
-    what: str,
-    why: str = "",
-    todo: str = "",
-    measured: Mapping[str, Any] | None = None,
-) -> Finding:
-    told = dict(measured or {})
-    return Finding(about="aws", level=level, what=what, why=why, todo=todo, measured=told)
+found = About("aws")
 
 
 def todo(error: TradewindError, otherwise: str) -> str:

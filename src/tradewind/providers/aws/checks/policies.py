@@ -20,12 +20,12 @@ from tradewind.providers.aws.troubles import code_of, explained
 
 
 def policy_checks(account: Account, footprint: Footprint, store_url: str) -> Iterator[Finding]:
-    if not store_url.startswith("s3://"):
+    if not store_url.startswith(("s3://", "gs://")):
         return  # what it should be is by the store
-    look = _Look(account, footprint.bucket_region)
-    wider = list(_of_role(look, footprint, store_url)) + list(
-        _of_bucket(look, footprint, store_url)
-    )
+    look = _Look(account, footprint.home)
+    wider = list(_of_role(look, footprint, store_url))
+    if not footprint.lent:
+        wider += _of_bucket(look, footprint, store_url)
     yield from wider
     if look.denied:
         yield found(
@@ -65,7 +65,7 @@ class _Look:
 
 def _of_role(look: _Look, footprint: Footprint, store_url: str) -> Iterator[Finding]:
     name, mend = footprint.instance_profile, setup_command(store_url)
-    wanted = described(store_url, footprint.bucket_region, ()).role
+    wanted = described(store_url, footprint.home, ()).role
     seen, told = look("iam", "get_role", "NoSuchEntity", RoleName=name)
     if seen and told is None:
         return  # of which the instance profile tells

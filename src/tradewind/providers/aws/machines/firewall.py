@@ -32,36 +32,42 @@ def create(account: Account, request: Request, owner: str, network: Network) -> 
     ec2 = account.client("ec2", region)
     try:
         with explained(f"making a security group in {region}"):
-            group = _made(ec2, request, owner, network)
+            group = made(
+                ec2,
+                owner,
+                network,
+                name=group_name(request, owner),
+                words=f"Leg {request.leg} of {request.run_id}",
+                tags=group_tags(request, owner, "security-group"),
+            )
             itself = [{"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": group}]}]
             # Outbound too: EFA does not take a rule for all addresses as one for the group.
             for authorize in (
                 ec2.authorize_security_group_ingress,
                 ec2.authorize_security_group_egress,
             ):
-                _authorized(authorize, group, itself)
+                authorized(authorize, group, itself)
     except OutcomeUnknown as error:
         # Of the group; no machine was asked for yet.
         raise Refused("throttled", error.message) from error
     return group
 
 
-def _made(ec2: Any, request: Request, owner: str, network: Network) -> str:
+def made(
+    ec2: Any, owner: str, network: Network, *, name: str, words: str, tags: list[dict[str, Any]]
+) -> str:
+    """The id of the group of this name: whoever comes second finds it."""
     from botocore.exceptions import ClientError
 
-    name = group_name(request, owner)
     try:
-        made = ec2.create_security_group(
-            GroupName=name,
-            Description=f"Leg {request.leg} of {request.run_id}"[:255],
-            VpcId=network.vpc,
-            TagSpecifications=group_tags(request, owner, "security-group"),
+        told = ec2.create_security_group(
+            GroupName=name, Description=words[:255], VpcId=network.vpc, TagSpecifications=tags
         )
     except ClientError as error:
         if code_of(error) != "InvalidGroup.Duplicate":
             raise
     else:
-        return str(made["GroupId"])
+        return str(told["GroupId"])
     named = {"vpc-id": network.vpc, "group-name": name}
     filters = [{"Name": key, "Values": [value]} for key, value in named.items()]
     until = clock.monotonic() + _WAIT_S
@@ -80,7 +86,7 @@ def _made(ec2: Any, request: Request, owner: str, network: Network) -> str:
         clock.sleep(_PAUSE_S)
 
 
-def _authorized(authorize: Callable[..., Any], group: str, rules: list[dict[str, Any]]) -> None:
+def authorized(authorize: Callable[..., Any], group: str, rules: list[dict[str, Any]]) -> None:
     from botocore.exceptions import ClientError
 
     until = clock.monotonic() + _WAIT_S

@@ -23,9 +23,7 @@ def template(things: Things) -> dict[str, Any]:
         "Description": f"Machines of {things.store_url}; a stack in each of: {', '.join(regions)}",
     }
     private = things.regions[0].private
-    conditions: dict[str, Any] = {
-        _HOME: {"Fn::Equals": [{"Ref": "AWS::Region"}, things.bucket.region]}
-    }
+    conditions: dict[str, Any] = {_HOME: {"Fn::Equals": [{"Ref": "AWS::Region"}, things.home]}}
     if private:
         zones = {"Type": "Number", "Default": 3, "AllowedValues": [*range(1, MOST_ZONES + 1)]}
         made["Parameters"] = {"Zones": zones | {"Description": "How many zones the region has"}}
@@ -70,6 +68,8 @@ def _thing(kind: str, properties: dict[str, Any], *, only: str = "") -> dict[str
 
 def _bucket(things: Things) -> dict[str, Any]:
     wanted = things.bucket
+    if wanted is None:
+        return {}
     by_default = {"ServerSideEncryptionByDefault": {"SSEAlgorithm": wanted.encryption}}
     properties = {
         "BucketName": wanted.name,

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tradewind.base.errors import InvalidValue, NoAccess, NotFound
+from tradewind.model import buckets
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, bucket_of, owned
-from tradewind.providers.aws.setup import bucket, roles, things
+from tradewind.providers.aws.setup import bucket, policies, roles, things
 from tradewind.providers.aws.setup.calls import Calls
 from tradewind.providers.aws.setup.network import Place
 from tradewind.providers.changes import Prepared
@@ -24,8 +25,11 @@ class Wish:
     regions: tuple[str, ...] = ()
     private: bool = False
     ssm: bool = False
+    lend: bool = False
     image: str = ""
     key_pair: str = ""
+    bucket_region: str = ""
+    """Of another cloud's bucket."""
 
 
 def prepared(
@@ -37,14 +41,22 @@ def prepared(
     regions = chosen(calls, wish, bucket_region, known)
     home = bucket_region or regions[0]
     own = [region for region in regions if _private(calls, wish, region, known)]
-    wanted = things.described(wish.store_url, home, regions, private=own, ssm=wish.ssm)
+    lend = wish.lend or bool(known and known.lending_role)
+    elsewhere = wish.bucket_region or (known.bucket_region if known else "")
+    wanted = things.described(
+        wish.store_url, home, regions, private=own, ssm=wish.ssm, lend_of=account if lend else ""
+    )
     image = wish.image or (known.image if known else "")
     key_pair = wish.key_pair or (known.key_pair if known else "")
     _check(calls, regions, image, wish.key_pair)
     # First: who may not make it learns so before anything is made.
     lines = [roles.look_at_boundary(calls, wanted.role, wish.store_url, home)]
-    lines.append(bucket.look(calls, wanted.bucket, there=bool(bucket_region)))
-    lines += roles.look(calls, wanted.role, wish.store_url, home)
+    if wanted.bucket:
+        lines.append(bucket.look(calls, wanted.bucket, there=bool(bucket_region)))
+    lines += roles.look(calls, wanted.role, home)
+    if wanted.lending:
+        lines.append(roles.look_at_boundary(calls, wanted.lending, wish.store_url, home))
+        lines.append(roles.look_at_role(calls, wanted.lending, home))
     places = {each.region: Place(calls, each, wish.store_url) for each in wanted.regions}
     for place in places.values():
         lines += place.look()
@@ -53,12 +65,14 @@ def prepared(
         account,
         lambda: Footprint(
             account=account,
-            bucket=wanted.bucket.name,
-            bucket_region=home,
+            bucket=wanted.bucket.name if wanted.bucket else "",
+            bucket_region=home if wanted.bucket else elsewhere,
+            bucket_provider=buckets.home(wish.store_url) or "",
             instance_profile=wanted.role.name,
             regions={region: place.network() for region, place in sorted(places.items())},
             image=image,
             key_pair=key_pair,
+            lending_role=policies.lend_arn(wish.store_url, home, account) if lend else "",
         ),
     )
 

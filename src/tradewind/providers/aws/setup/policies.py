@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tradewind.providers.aws.footprint import OWNER, bucket_of, name, secrets_path
+from tradewind.model.places import DELETED_BY_MACHINES, WRITTEN_BY_MACHINES
+from tradewind.providers.aws.footprint import OWNER, bucket_of, is_home, name, secrets_path
 
 Document = dict[str, Any]
 
-WRITTEN_BY_MACHINES = ("machines", "logs", "metrics", "legs", "checkpoints", "shards", "outputs")
-DELETED_BY_MACHINES = ("checkpoints", "shards", "outputs")
-"""Pruning: all that a training removes, and outputs that its job has replaced."""
 NEVER_WRITTEN = ("journal", "volumes", "job")
 """Of runs. In a pattern `*` matches slashes too, so `runs/*/logs/*` alone would let a machine put
 `logs/x` below somebody's journal: these are denied in so many words."""
@@ -48,6 +46,8 @@ def _service(region: str) -> str:
 
 
 def machines(store_url: str, region: str) -> Document:
+    if not is_home(store_url):
+        return document(_secrets(store_url, region))  # by a pass they are somebody to the rest
     bucket, prefix = arns(store_url, region)
     statements = [
         allow("List", ["s3:ListBucket"], [bucket], _listing(store_url, "runs/*")),
@@ -77,6 +77,40 @@ def machines(store_url: str, region: str) -> Document:
     return document(statements)
 
 
+LONGEST_PASS_S = 12 * 3600
+"""Of a session of the lending role, by AWS."""
+
+
+def lend_name(store_url: str) -> str:
+    return f"{name(store_url)}-lend"
+
+
+def lend_arn(store_url: str, region: str, account: str) -> str:
+    return f"arn:{partition(region)}:iam::{account}:role/{lend_name(store_url)}"
+
+
+def trust_account(region: str, account: str) -> Document:
+    """Whoever of this account is allowed it by a policy of their own."""
+    root = f"arn:{partition(region)}:iam::{account}:root"
+    allowed = {"Principal": {"AWS": root}, "Action": "sts:AssumeRole"}
+    return document([{"Effect": "Allow", **allowed}])
+
+
+def lending(store_url: str, region: str) -> Document:
+    """What can be lent to machines that are nobody here: what machines may, and no secrets. A pass
+    is this role with a policy of its session, which names the run (store/lending/s3.py)."""
+    _, prefix = arns(store_url, region)
+    kept = [each for each in machines(store_url, region)["Statement"] if each["Sid"] in _LENT]
+    passes = f"{prefix}passes/*"
+    never = ["s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion"]
+    return document(
+        [*kept, allow("Renewed", ["s3:GetObject"], [passes]), deny("NeverLend", never, [passes])]
+    )
+
+
+_LENT = ("List", "Read", "Write", "Prune", "NeverWrite", "NeverRead")
+
+
 def _secrets(store_url: str, region: str) -> list[Document]:
     """Those of this store's jobs, by their names."""
     world, path = partition(region), secrets_path(store_url)
@@ -92,8 +126,13 @@ def boundary_name(store_url: str) -> str:
     return f"{name(store_url)}-boundary"
 
 
-def boundary_arn(store_url: str, region: str, account: str) -> str:
-    return f"arn:{partition(region)}:iam::{account}:policy/{boundary_name(store_url)}"
+def lend_boundary_name(store_url: str) -> str:
+    """Of the lending role. What it may do is its own policy, once more."""
+    return f"{lend_name(store_url)}-boundary"
+
+
+def policy_arn(called: str, region: str, account: str) -> str:
+    return f"arn:{partition(region)}:iam::{account}:policy/{called}"
 
 
 def boundary(store_url: str, region: str) -> Document:
@@ -134,19 +173,66 @@ def bucket(store_url: str, region: str) -> Document:
 
 
 def user(
-    store_url: str, region: str, *, ssm: bool = False, image: str = "", key_pair: str = ""
+    store_url: str,
+    region: str,
+    *,
+    ssm: bool = False,
+    lend: bool = False,
+    image: str = "",
+    key_pair: str = "",
 ) -> Document:
     """Of the person or the CI that runs Tradewind; not enough to set it up (setter.py). `image`: a
     parameter of the account's own that names one."""
     world, role = partition(region), name(store_url)
-    ours, born_ours = tagged(store_url), created_tagged(store_url)
+    statements = [
+        allow("Look", list(_LOOKED_AT), ["*"]),
+        *_renting(store_url, world, key_pair),
+        allow(
+            "LendOurRole",
+            ["iam:PassRole"],
+            [f"arn:{world}:iam::*:role/{role}"],
+            to_ec2(region),
+        ),
+        allow(
+            "SeeOurRole",
+            ["iam:GetInstanceProfile"],
+            [f"arn:{world}:iam::*:instance-profile/{role}"],
+        ),
+        allow(
+            "FirstSpotMachine",
+            ["iam:CreateServiceLinkedRole"],
+            [f"arn:{world}:iam::*:role/aws-service-role/spot.amazonaws.com/*"],
+            {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
+        ),
+        allow("Images", ["ssm:GetParameter"], _parameters(world, image)),
+        *_using(store_url, region),
+    ]
+    if lend:
+        statements.append(
+            allow("LendPasses", ["sts:AssumeRole"], [lend_arn(store_url, region, "*")])
+        )
+    return document(statements + (_shell(world, store_url) if ssm else []))
+
+
+def _using(store_url: str, region: str) -> list[Document]:
+    if not is_home(store_url):
+        return []
     bucket, prefix = arns(store_url, region)
+    used = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
+    return [
+        allow("ListStore", ["s3:ListBucket"], [bucket], _listing(store_url, "*")),
+        allow("UseStore", used, [f"{prefix}*"]),
+    ]
+
+
+def _renting(store_url: str, world: str, key_pair: str) -> list[Document]:
+    """Of machines that carry our tag, and of what belongs to them."""
+    ours, born_ours = tagged(store_url), created_tagged(store_url)
 
     def ec2(*kinds: str, id_: str = "*") -> list[str]:
         return [f"arn:{world}:ec2:*:*:{kind}/{id_}" for kind in kinds]
 
-    statements = [
-        allow("Look", list(_LOOKED_AT), ["*"]),
+    return [
         allow(
             "RunOurs",
             ["ec2:RunInstances"],
@@ -189,32 +275,7 @@ def user(
         ),
         allow("EndOurs", ["ec2:TerminateInstances"], ec2("instance"), ours),
         allow("UngroupOurs", ["ec2:DeletePlacementGroup"], ec2("placement-group"), ours),
-        allow(
-            "LendOurRole",
-            ["iam:PassRole"],
-            [f"arn:{world}:iam::*:role/{role}"],
-            to_ec2(region),
-        ),
-        allow(
-            "SeeOurRole",
-            ["iam:GetInstanceProfile"],
-            [f"arn:{world}:iam::*:instance-profile/{role}"],
-        ),
-        allow(
-            "FirstSpotMachine",
-            ["iam:CreateServiceLinkedRole"],
-            [f"arn:{world}:iam::*:role/aws-service-role/spot.amazonaws.com/*"],
-            {"StringEquals": {"iam:AWSServiceName": "spot.amazonaws.com"}},
-        ),
-        allow("Images", ["ssm:GetParameter"], _parameters(world, image)),
-        allow("ListStore", ["s3:ListBucket"], [bucket], _listing(store_url, "*")),
-        allow(
-            "UseStore",
-            ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
-            [f"{prefix}*"],
-        ),
     ]
-    return document(statements + (_shell(world, store_url) if ssm else []))
 
 
 _LOOKED_AT = (

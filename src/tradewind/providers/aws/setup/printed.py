@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tradewind.base.errors import InvalidValue
+from tradewind.providers.aws.footprint import is_home
 from tradewind.providers.aws.setup import cloudformation, policies, setter, terraform, things
 
 KINDS = {
@@ -20,17 +21,25 @@ KINDS = {
 
 
 def printed(kind: str, store_url: str, regions: Sequence[str], settings: Mapping[str, Any]) -> str:
-    private, ssm = bool(settings.get("private")), bool(settings.get("ssm"))
+    private, ssm, lend = (bool(settings.get(name)) for name in ("private", "ssm", "lend"))
     named = {name: settings.get(name) or "" for name in ("image", "key_pair")}
     usual = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     wanted = tuple(regions) or ((usual,) if usual else ())
     first = wanted[0] if wanted else "us-east-1"
+    if not is_home(store_url):
+        things.check_lent(store_url, (first,) if private else (), "lends" if lend else "")
     if kind == "policy":
-        return _json(policies.user(store_url, first, ssm=ssm, **named))
+        return _json(policies.user(store_url, first, ssm=ssm, lend=lend, **named))
     if kind == "boundary":
-        return _json(policies.boundary(store_url, first))
+        made = policies.lending if lend else policies.boundary
+        return _json(made(store_url, first))
     if kind == "setup-policy":
-        return _json(setter.setter(store_url, first, private=private, ssm=ssm))
+        return _json(setter.setter(store_url, first, private=private, ssm=ssm, lend=lend))
+    if lend:
+        raise InvalidValue(
+            f"the lending role is not printed as {KINDS[kind]}: it names the account",
+            hint="apply the rest without --lend, then run `tradewind setup aws --lend` once",
+        )
     if not wanted:
         raise InvalidValue("no region is named", hint="--region us-east-1, for example")
     found = things.described(

@@ -19,16 +19,20 @@ _NONE = ("NoSuchEntity",)
 _MADE = ("EntityAlreadyExists",)
 
 
-def look(calls: Calls, wanted: Role, store_url: str, region: str) -> list[Line]:
+def look(calls: Calls, wanted: Role, region: str) -> list[Line]:
     """`region` is only where IAM is asked: it is the same everywhere."""
-    boundary = policies.boundary_arn(store_url, region, calls.account.number())
-    return [_role(calls, wanted, boundary, region), _profile(calls, wanted, region)]
+    return [look_at_role(calls, wanted, region), _profile(calls, wanted, region)]
+
+
+def look_at_role(calls: Calls, wanted: Role, region: str) -> Line:
+    boundary = policies.policy_arn(wanted.boundary_name, region, calls.account.number())
+    return _role(calls, wanted, boundary, region)
 
 
 def look_at_boundary(calls: Calls, wanted: Role, store_url: str, region: str) -> Line:
     """It is made where there is none, and never changed: whoever may change it may have everything.
     What an administrator has made of it stays."""
-    arn = policies.boundary_arn(store_url, region, calls.account.number())
+    arn = policies.policy_arn(wanted.boundary_name, region, calls.account.number())
     found = calls("iam", region, "get_policy", PolicyArn=arn, fine=_NONE)
     line = Line("boundary", wanted.boundary_name, "", found is not None)
     if found is None:
@@ -56,10 +60,15 @@ def _make_boundary(calls: Calls, wanted: Role, store_url: str, region: str) -> N
             f"the permissions boundary {wanted.boundary_name} is not there, and these credentials"
             f" may not make it ({error.message})",
             hint="an administrator makes it, once:"
-            f" `tradewind setup aws --store {store_url} --region {region} --print boundary"
+            f" `tradewind setup aws --store {store_url} --region {region}{_asked(wanted)}"
+            " --print boundary"
             f" > boundary.json` and `aws iam create-policy --policy-name {wanted.boundary_name}"
             " --policy-document file://boundary.json`",
         ) from error
+
+
+def _asked(wanted: Role) -> str:
+    return " --lend" if wanted.name.endswith("-lend") else ""
 
 
 def _role(calls: Calls, wanted: Role, boundary: str, region: str) -> Line:
@@ -73,13 +82,13 @@ def _role(calls: Calls, wanted: Role, boundary: str, region: str) -> Line:
     trust = json.dumps(wanted.trust)
     if found is None:
         line.add(
-            "make it, for EC2 alone",
+            f"make it, for {wanted.whose} alone",
             # A boundary that is a moment old is not yet known to every part of IAM either.
             lambda: calls(
                 "iam", region, "create_role", RoleName=wanted.name, fine=_MADE, again=_NONE,
                 AssumeRolePolicyDocument=trust, Tags=tag_list(wanted.tags),
-                Description="What machines of a Tradewind store may do",
-                PermissionsBoundary=boundary,
+                Description=wanted.description,
+                PermissionsBoundary=boundary, MaxSessionDuration=wanted.longest_s,
             ),
         )  # fmt: skip
         own, attached = None, set()
@@ -87,8 +96,8 @@ def _role(calls: Calls, wanted: Role, boundary: str, region: str) -> Line:
         role = found["Role"]
         if document(role["AssumeRolePolicyDocument"]) != wanted.trust:
             raise InvalidValue(
-                f"the role {wanted.name} may be assumed by others than EC2: someone changed"
-                " its trust policy",
+                f"the role {wanted.name} may be assumed by others than {wanted.whose}: someone"
+                " changed its trust policy",
                 hint="find out who did; then remove it with tradewind teardown aws, and run setup"
                 " again",
             )

@@ -12,17 +12,20 @@ policy: an administrator makes it (`--print boundary`) when they hand this polic
 
 from __future__ import annotations
 
-from tradewind.providers.aws.footprint import KEY, name
+from tradewind.providers.aws.footprint import KEY, is_home, name
 from tradewind.providers.aws.setup.policies import (
     Document,
     allow,
     arns,
     at_creation,
-    boundary_arn,
+    boundary_name,
     created_tagged,
     deny,
     document,
+    lend_boundary_name,
+    lend_name,
     partition,
+    policy_arn,
     tagged,
     to_ec2,
 )
@@ -109,15 +112,20 @@ _OF_NETWORK = (
 )
 
 
-def setter(store_url: str, region: str, *, private: bool = False, ssm: bool = False) -> Document:
+def setter(
+    store_url: str,
+    region: str,
+    *,
+    private: bool = False,
+    ssm: bool = False,
+    lend: bool = False,
+) -> Document:
     world, called = partition(region), name(store_url)
-    bucket, prefix = arns(store_url, region)
     ours, born_ours = tagged(store_url), created_tagged(store_url)
     role = [f"arn:{world}:iam::*:role/{called}"]
-    bounded = {
-        "iam:PermissionsBoundary": boundary_arn(store_url, region, "${aws:PrincipalAccount}")
-    }
-    boundary = [boundary_arn(store_url, region, "*")]
+    bounded, boundary = _inside(boundary_name(store_url), region)
+    lent = [f"arn:{world}:iam::*:role/{lend_name(store_url)}"]
+    lent_bounded, lent_boundary = _inside(lend_boundary_name(store_url), region)
 
     def ec2(*kinds: str) -> list[str]:
         return [f"arn:{world}:ec2:*:*:{kind}/*" for kind in kinds]
@@ -127,14 +135,14 @@ def setter(store_url: str, region: str, *, private: bool = False, ssm: bool = Fa
     making = ("CreateVpc", "CreateSubnet", "CreateRouteTable", "CreateVpcEndpoint")
     statements = [
         allow("Look", [*_LOOKED_AT, *zones], ["*"]),
-        allow("Bucket", _OF_BUCKET, [bucket]),
-        allow("Store", _OF_STORE, [f"{prefix}*"]),
-        allow("Record", ["s3:PutObject"], [f"{prefix}{KEY}"]),
+        *_of_store(store_url, region),
         allow("RoleInBoundary", _BOUNDED, role, {"ArnEquals": bounded}),
-        allow("Role", _OF_ROLE, role),
+        allow("Role", _OF_ROLE, [*role, *lent]),  # teardown looks for what is lent, too
         allow("LendRole", ["iam:PassRole"], role, to_ec2(region)),
         allow("Profile", _OF_PROFILE, [f"arn:{world}:iam::*:instance-profile/{called}"]),
-        allow("LookAtBoundary", ["iam:GetPolicy", "iam:GetPolicyVersion"], boundary),
+        allow(
+            "LookAtBoundary", ["iam:GetPolicy", "iam:GetPolicyVersion"], [*boundary, *lent_boundary]
+        ),
         deny("KeepBoundaryOn", ["iam:DeleteRolePermissionsBoundary"], role),
         deny("KeepBoundary", _OF_POLICIES, boundary),
         allow("MakeGroup", ["ec2:CreateSecurityGroup"], ec2("security-group"), born_ours),
@@ -147,6 +155,12 @@ def setter(store_url: str, region: str, *, private: bool = False, ssm: bool = Fa
         ),
         allow("RuleOurGroups", _OF_RULES, ec2("security-group"), ours),
     ]
+    if lend:
+        statements += [
+            allow("LentInBoundary", _BOUNDED, lent, {"ArnEquals": lent_bounded}),
+            deny("KeepLentBoundaryOn", ["iam:DeleteRolePermissionsBoundary"], lent),
+            deny("KeepLentBoundary", _OF_POLICIES, lent_boundary),
+        ]
     if ssm:
         managed = f"arn:{world}:iam::aws:policy/AmazonSSMManagedInstanceCore"
         only = {"ArnEquals": {"iam:PolicyARN": managed} | bounded}
@@ -159,3 +173,21 @@ def setter(store_url: str, region: str, *, private: bool = False, ssm: bool = Fa
             allow("ChangeNetwork", _OF_NETWORK, ec2(*network), ours),
         ]
     return document(statements)
+
+
+def _of_store(store_url: str, region: str) -> list[Document]:
+    """Nothing of a bucket that is another cloud's."""
+    if not is_home(store_url):
+        return []
+    bucket, prefix = arns(store_url, region)
+    return [
+        allow("Bucket", _OF_BUCKET, [bucket]),
+        allow("Store", _OF_STORE, [f"{prefix}*"]),
+        allow("Record", ["s3:PutObject"], [f"{prefix}{KEY}"]),
+    ]
+
+
+def _inside(called: str, region: str) -> tuple[Document, list[str]]:
+    """A condition, that a role is inside this boundary; and the boundary itself."""
+    own = policy_arn(called, region, "${aws:PrincipalAccount}")
+    return {"iam:PermissionsBoundary": own}, [policy_arn(called, region, "*")]

@@ -34,7 +34,10 @@ def look(calls: Calls, store_url: str, regions: Sequence[str], home: str) -> lis
     lines = []
     for region in regions:
         lines += _networks(calls, store_url, region)
-    return [*lines, *_roles(calls, store_url, home), *_boundary(calls, store_url, home)]
+    lines += _role(calls, policies.lend_name(store_url), store_url, home)
+    lines += _profile(calls, name(store_url), home) + _role(calls, name(store_url), store_url, home)
+    boundaries = (policies.lend_boundary_name(store_url), policies.boundary_name(store_url))
+    return [*lines, *(each for b in boundaries for each in _boundary(calls, b, store_url, home))]
 
 
 def _refuse_while_up(calls: Calls, store_url: str, regions: Sequence[str]) -> None:
@@ -97,28 +100,29 @@ def _remove(
     calls("ec2", region, delete, fine=_GONE, again=_BUSY, **given)
 
 
-def _roles(calls: Calls, store_url: str, region: str) -> list[Line]:
-    called = name(store_url)
-    lines = []
+def _profile(calls: Calls, called: str, region: str) -> list[Line]:
     profile = calls("iam", region, "get_instance_profile", InstanceProfileName=called, fine=_NONE)
-    if profile is not None:
-        line = Line("instance profile", called, "", True)
-        holding = [role["RoleName"] for role in profile["InstanceProfile"]["Roles"]]
-        line.add("remove", lambda: _remove_profile(calls, called, holding, region))
-        lines.append(line)
+    if profile is None:
+        return []
+    line = Line("instance profile", called, "", True)
+    holding = [role["RoleName"] for role in profile["InstanceProfile"]["Roles"]]
+    line.add("remove", lambda: _remove_profile(calls, called, holding, region))
+    return [line]
+
+
+def _role(calls: Calls, called: str, store_url: str, region: str) -> list[Line]:
     role = calls("iam", region, "get_role", RoleName=called, fine=_NONE)
     if role is None:
-        return lines
+        return []
     line = Line("role", called, "", True)
-    lines.append(line)
     if tags_of(role["Role"].get("Tags")).get(OWNER) != store_url:
         line.remark = f"left: it has no tag {OWNER}, so it belongs to someone else"
-        return lines
+        return [line]
     inline = calls("iam", region, "list_role_policies", RoleName=called)["PolicyNames"]
     listed = calls("iam", region, "list_attached_role_policies", RoleName=called)
     attached = [each["PolicyArn"] for each in listed["AttachedPolicies"]]
     line.add("remove", lambda: _remove_role(calls, called, inline, attached, region))
-    return lines
+    return [line]
 
 
 def _remove_profile(calls: Calls, called: str, holding: Sequence[str], region: str) -> None:
@@ -142,13 +146,13 @@ def _remove_role(
     calls("iam", region, "delete_role", fine=_NONE, again=_BUSY, **given)
 
 
-def _boundary(calls: Calls, store_url: str, region: str) -> list[Line]:
+def _boundary(calls: Calls, called: str, store_url: str, region: str) -> list[Line]:
     """Only where setup made it itself, and only by credentials that may."""
-    arn = policies.boundary_arn(store_url, region, calls.account.number())
+    arn = policies.policy_arn(called, region, calls.account.number())
     found = calls("iam", region, "get_policy", PolicyArn=arn, fine=_NONE)
     if found is None:
         return []
-    line = Line("boundary", policies.boundary_name(store_url), "", True)
+    line = Line("boundary", called, "", True)
     if tags_of(found["Policy"].get("Tags")).get(OWNER) != store_url:
         line.remark = "left: an administrator made it (`aws iam delete-policy` removes it)"
     else:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+from tradewind.providers import hcl
 from tradewind.providers.aws.setup.things import Private, Region, Rule, Things
-
-Block = tuple[str, dict[str, Any]]
-
-
-class Raw(str):
-    """An expression, not a text."""
+from tradewind.providers.hcl import Block, Raw, mapped, text
 
 
 def rendered(things: Things) -> str:
     blocks: list[Block] = [
         ("terraform", {"required_providers": {"aws": Raw('{ source = "hashicorp/aws" }')}})
     ]
-    home = things.bucket.region
+    home = things.home
     every = dict.fromkeys([home, *(each.region for each in things.regions)])
     blocks += [('provider "aws"', {"alias": _slug(each), "region": each}) for each in every]
     blocks += _bucket(things)
@@ -27,13 +22,14 @@ def rendered(things: Things) -> str:
         blocks += _region(region)
     return (
         f"# What machines of {things.store_url} need. `tradewind setup aws` finds it afterwards,\n"
-        "# and writes down that it is there.\n\n"
-        + "\n".join(f"{head} {_body(fields)}\n" for head, fields in blocks)
+        "# and writes down that it is there.\n\n" + hcl.rendered(blocks)
     )
 
 
 def _bucket(things: Things) -> list[Block]:
     wanted = things.bucket
+    if wanted is None:
+        return []
     here: dict[str, Any] = {"provider": _provider(wanted.region)}
     of = here | {"bucket": Raw("aws_s3_bucket.store.id")}
 
@@ -44,7 +40,7 @@ def _bucket(things: Things) -> list[Block]:
     return [
         (
             'resource "aws_s3_bucket" "store"',
-            here | {"bucket": wanted.name, "tags": _map(wanted.tags)},
+            here | {"bucket": wanted.name, "tags": mapped(wanted.tags)},
         ),
         part("versioning", {"versioning_configuration": {"status": "Enabled"}}),
         part(
@@ -91,7 +87,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _role(things: Things, home: str) -> list[Block]:
     role = things.role
     here: dict[str, Any] = {"provider": _provider(home)}
-    named, tags = Raw("aws_iam_role.machines.name"), _map(role.tags)
+    named, tags = Raw("aws_iam_role.machines.name"), mapped(role.tags)
     blocks: list[Block] = [
         (
             'resource "aws_iam_policy" "boundary"',
@@ -136,13 +132,13 @@ def _region(wanted: Region) -> list[Block]:
         "description": group.description,
         "vpc_id": Raw(vpc),
         "egress": everything | {"cidr_blocks": [group.world]},
-        "tags": _map(group.tags),
+        "tags": mapped(group.tags),
     }
     return [*blocks, (f'resource "aws_security_group" "{slug}"', here | fields)]
 
 
 def _private(wanted: Private, slug: str, here: dict[str, Any]) -> list[Block]:
-    zones, tags = f"data.aws_availability_zones.{slug}.zone_ids", _map(wanted.tags)
+    zones, tags = f"data.aws_availability_zones.{slug}.zone_ids", mapped(wanted.tags)
     vpc = {"vpc_id": Raw(f"aws_vpc.{slug}.id")}
     usual = {"name": "zone-type", "values": ["availability-zone"]}
     return [
@@ -155,7 +151,7 @@ def _private(wanted: Private, slug: str, here: dict[str, Any]) -> list[Block]:
             | vpc
             | {
                 "count": Raw(f"length({zones})"),
-                "cidr_block": Raw(f"{_text(list(wanted.subnets))}[count.index]"),
+                "cidr_block": Raw(f"{text(list(wanted.subnets))}[count.index]"),
                 "availability_zone_id": Raw(f"sort({zones})[count.index]"),
                 "tags": tags,
             },
@@ -191,69 +187,5 @@ def _provider(region: str) -> Raw:
     return Raw(f"aws.{_slug(region)}")
 
 
-def _map(values: dict[str, str]) -> Raw:
-    return Raw(_text(values))
-
-
 def _document(policy: dict[str, Any]) -> Raw:
-    return Raw(f"jsonencode({_text(policy)})")
-
-
-def _text(value: Any) -> str:
-    """An expression, laid out as `terraform fmt` would."""
-    if isinstance(value, Raw):
-        return value
-    if isinstance(value, dict):
-        return _braced(_aligned([(_word(key), _text(each)) for key, each in value.items()]))
-    if isinstance(value, list) and len(value) > 1:
-        inner = "".join(f"  {_shifted(_text(each))},\n" for each in value)
-        return f"[\n{inner}]"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_text, value))}]"
-    # JSON's texts are Terraform's, but for what it would fill in.
-    return json.dumps(value, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
-
-
-def _word(key: str) -> str:
-    return key if key.isidentifier() else json.dumps(key)
-
-
-def _body(fields: dict[str, Any]) -> str:
-    """Of a block: attributes, and blocks within."""
-    items: list[tuple[str, str]] = []
-    for key, value in fields.items():
-        blocks = value if isinstance(value, list) and isinstance(value[0], dict) else [value]
-        for each in blocks:
-            inner = isinstance(each, dict)
-            items.append((key, "" if inner else _text(each)))
-            if inner:
-                items[-1] = ("", f"{key} {_body(each)}")
-    return _braced(_aligned(items))
-
-
-def _aligned(items: list[tuple[str, str]]) -> list[str]:
-    """The equal signs of neighbours that fit on one line stand below each other."""
-    lines: list[str] = []
-    near: list[tuple[str, str]] = []
-
-    def flush() -> None:
-        wide = max((len(key) for key, _ in near), default=0)
-        lines.extend(f"{key:<{wide}} = {text}" for key, text in near)
-        near.clear()
-
-    for key, text in items:
-        if key and "\n" not in text:
-            near.append((key, text))
-            continue
-        flush()
-        lines.append(f"{key} = {text}" if key else text)
-    flush()
-    return lines
-
-
-def _braced(lines: list[str]) -> str:
-    return "{\n" + "".join(f"  {_shifted(line)}\n" for line in lines) + "}"
-
-
-def _shifted(text: str) -> str:
-    return text.replace("\n", "\n  ")
+    return Raw(f"jsonencode({text(policy)})")

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from tradewind.base.errors import InvalidValue
-from tradewind.providers.aws.footprint import OWNER, bucket_of, name
+from tradewind.providers.aws.footprint import OWNER, bucket_of, is_home, name
 from tradewind.providers.aws.setup import policies
 
 MOST_ZONES = 6
@@ -47,7 +47,7 @@ class Bucket(Struct, frozen=True, kw_only=True):
 
 
 class Role(Struct, frozen=True, kw_only=True):
-    """With an instance profile of the same name, which hands it to machines."""
+    """That of machines has an instance profile of the same name, which hands it to them."""
 
     name: str
     trust: dict[str, Any]
@@ -58,6 +58,11 @@ class Role(Struct, frozen=True, kw_only=True):
     boundary: dict[str, Any]
     """The most that it may ever do, as a managed policy."""
     boundary_name: str
+    whose: str = "EC2"
+    """Who may assume it, in words."""
+    longest_s: int = 3600
+    """Of a session."""
+    description: str = "What machines of a Tradewind store may do"
 
 
 class Group(Struct, frozen=True, kw_only=True):
@@ -89,8 +94,13 @@ class Region(Struct, frozen=True, kw_only=True):
 
 class Things(Struct, frozen=True, kw_only=True):
     store_url: str
-    bucket: Bucket
+    home: str
+    """The region of the bucket, or where the rest is that is of no region."""
+    bucket: Bucket | None
+    """None: it is another cloud's, and machines are lent passes to it."""
     role: Role
+    lending: Role | None
+    """What is lent to machines that are nobody at AWS; None: nothing is."""
     regions: tuple[Region, ...]
 
 
@@ -98,12 +108,16 @@ def checked(store_url: str) -> str:
     """The URL as it is written everywhere. Characters that mean something to IAM are refused: a
     star in a prefix would open other stores."""
     url = store_url.rstrip("/")
-    if not url.startswith("s3://"):
+    if not url.startswith(("s3://", "gs://")):
         raise InvalidValue(
             f"{store_url!r} is not an S3 bucket on AWS, and machines there need one",
-            hint="for example --store s3://my-bucket/tradewind",
+            hint="for example --store s3://my-bucket/tradewind; or gs://my-bucket/tradewind, to"
+            " which they are lent passes",
         )
-    found = re.fullmatch(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[A-Za-z0-9_.=+-]+)*)", url)
+    also = "" if is_home(url) else "_"
+    found = re.fullmatch(
+        rf"(?:s3|gs)://([a-z0-9][a-z0-9{also}.-]{{1,61}}[a-z0-9])((?:/[A-Za-z0-9_.=+-]+)*)", url
+    )
     if found is None:
         raise InvalidValue(
             f"{store_url!r} cannot be set up: a bucket's name is 3 to 63 of a-z 0-9 . -, and the"
@@ -120,10 +134,14 @@ def described(
     *,
     private: Sequence[str] = (),
     ssm: bool = False,
+    lend_of: str = "",
 ) -> Things:
-    """`private` are those of the regions that get a network of their own."""
+    """`private` are those of the regions that get a network of their own, `lend_of` the account
+    whose users may lend passes."""
     tags = {OWNER: store_url}
     called = name(store_url)
+    if not is_home(store_url):
+        check_lent(store_url, private, lend_of)
     world = policies.partition(bucket_region)
     if any(region != bucket_region for region in private):
         other = next(region for region in private if region != bucket_region)
@@ -135,7 +153,8 @@ def described(
     core = f"arn:{world}:iam::aws:policy/AmazonSSMManagedInstanceCore"
     return Things(
         store_url=store_url,
-        bucket=_bucket(store_url, bucket_region),
+        home=bucket_region,
+        bucket=_bucket(store_url, bucket_region) if is_home(store_url) else None,
         role=Role(
             name=called,
             trust=policies.trust(bucket_region),
@@ -146,6 +165,7 @@ def described(
             boundary=policies.boundary(store_url, bucket_region),
             boundary_name=policies.boundary_name(store_url),
         ),
+        lending=_lending(store_url, bucket_region, lend_of) if lend_of else None,
         regions=tuple(
             Region(
                 region=region,
@@ -157,6 +177,37 @@ def described(
             for region in regions
         ),
     )  # fmt: skip
+
+
+def check_lent(store_url: str, private: Sequence[str], lend_of: str) -> None:
+    """Raises what makes no sense for a store of another cloud."""
+    if private:
+        raise InvalidValue(
+            f"a private network reaches nothing but S3, and {store_url} is not there",
+            hint="leave out --private, or keep the store in S3",
+        )
+    if lend_of:
+        raise InvalidValue(
+            f"passes to {store_url} are made by its own cloud, and not by a role of AWS",
+            hint="leave out --lend",
+        )
+
+
+def _lending(store_url: str, region: str, account: str) -> Role:
+    policy = policies.lending(store_url, region)
+    return Role(
+        name=policies.lend_name(store_url),
+        trust=policies.trust_account(region, account),
+        policy=policy,
+        policy_name="store",
+        managed=(),
+        tags={OWNER: store_url},
+        boundary=policy,
+        boundary_name=policies.lend_boundary_name(store_url),
+        whose="this account",
+        longest_s=policies.LONGEST_PASS_S,
+        description="What machines elsewhere are lent, for a run and for a while",
+    )
 
 
 def _bucket(store_url: str, region: str) -> Bucket:

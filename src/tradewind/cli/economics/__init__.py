@@ -1,0 +1,1 @@
+"""Commands about a whole team: buy, commit or rent, where, when, and what it emits."""

@@ -1,0 +1,1 @@
+"""Commands that write a plan as files, and build images of them."""

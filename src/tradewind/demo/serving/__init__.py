@@ -1,0 +1,1 @@
+"""What `tradewind demo serve` serves: engine.py is sent to its replicas."""

@@ -1,0 +1,41 @@
+"""A purchase, to the last detail."""
+
+from __future__ import annotations
+
+from tradewind.lifecycle.money import hard_stop_s, is_limited, kept_aside
+from tradewind.lifecycle.seen import Seen
+from tradewind.lifecycle.state import RunState
+from tradewind.model.run import Request, Spec, Way
+
+
+def purchase(
+    state: RunState,
+    spec: Spec,
+    seen: Seen,
+    way: Way,
+    left: int | None,
+    left_s: float | None,
+    needed_s: float,
+    until_s: float | None = None,
+) -> Request:
+    """`left`, `left_s`: what may still be spent, of money and of machines' time. `until_s`: when
+    its window closes."""
+    number = state.last + 1
+    return Request(
+        launch_id=f"{state.run_id}-{number}",
+        run_id=state.run_id,
+        leg=number,
+        way=way,
+        hard_stop_s=hard_stop_s(way, left, left_s, needed_s, kept_aside(state, way)),
+        beside=state.queued.number if state.queued else 0,
+        waits=way.facts.queues and may_work_beside(spec, seen),
+        until_s=until_s,
+        signed=seen.signs,
+        circle=spec.circle,
+    )
+
+
+def may_work_beside(spec: Spec, seen: Seen) -> bool:
+    """Whether another leg may work while one waits in a queue: if there is a way without one. What
+    two legs may spend together is not known before, so where that is limited there is one."""
+    return not is_limited(spec, seen) and any(not way.facts.queues for way in spec.ways)

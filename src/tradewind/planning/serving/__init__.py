@@ -1,0 +1,1 @@
+"""The cheapest set of replicas that keeps latency targets: see `planner.plan`."""

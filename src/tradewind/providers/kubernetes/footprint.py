@@ -1,0 +1,102 @@
+"""What `tradewind setup kubernetes` has made for one store, by cluster, and where that is written
+down: in the store itself (`providers/kubernetes.json`). It has no credentials in it: whoever looks
+after the runs of a store brings a kubeconfig that has the contexts.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from tradewind.model import places as keys
+from tradewind.providers import recorded
+
+KEY = keys.footprint("kubernetes")
+
+
+class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    context: str
+    """Of the kubeconfig; "": the cluster that we are in ourselves."""
+    server: str
+    """Its API server's URL, so that a context that leads elsewhere by now is noticed."""
+    namespace: str
+    service_account: str
+    """Who its pods are."""
+    nodes: bool = False
+    """Its nodes may be read: else only what pods are told of them is known."""
+    kind: str = ""
+    """Whose it is, as its nodes tell: gke, eks, aks, coreweave …; "": nobody's, or unknown."""
+    provider: str = ""
+    """The catalog's, whose instance types its nodes are; "": they are the user's own."""
+    region: str = ""
+    """Of that provider."""
+    jobset: bool = False
+    """Legs are JobSets: it is installed there."""
+    queue: str = ""
+    """Kueue's LocalQueue that legs go through; "": none."""
+    priority: str = ""
+    """Kueue's WorkloadPriorityClass, or else the pods' PriorityClass."""
+    volcano: bool = False
+    """Volcano schedules pods of a leg, all or none."""
+    gates: bool = False
+    """Pods of several machines are held back by a scheduling gate until all of them fit."""
+    image: str = ""
+    """For jobs that name none; "": by what the job needs."""
+    python_image: str = ""
+    """Where an image has no Python, one is taken from this; "": never."""
+    identity: str = ""
+    """By what its pods are somebody to the store: `workload` (an identity of the cloud's own that
+    its service account has), `secret` (variables of a Secret), `volume` (the store is a folder that
+    is mounted); "": they are lent passes."""
+    store_secret: str = ""
+    """The Secret that has those variables."""
+    volume: str = ""
+    """A PersistentVolumeClaim, mounted at `volume_path` in every pod."""
+    volume_path: str = ""
+    grace_s: int = 30
+    """What pods are given to save and end, by SIGTERM."""
+    host_network: bool = False
+    rdma: str = ""
+    """A resource that pods of several machines ask one of, such as rdma/ib."""
+    topology: str = ""
+    """A level of Kueue's topology, a label of nodes, in one of which pods of a leg are kept."""
+    interfaces: str = ""
+    """NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME of jobs."""
+    identity_of: str = ""
+    """Whose identity `workload` is: gke, eks or aks, whose pods need a label for it."""
+    accelerators: tuple[str, ...] = ()
+    """What its nodes have, where they may not be read or are not up: `[TYPE=]NAME[:COUNT][:spot]`,
+    as h100:8."""
+    tolerate: tuple[str, ...] = ()
+    """Taints of nodes that its pods may go to, besides those that mean accelerators or spot."""
+    network_gbps: float = 0.0
+    """Between its nodes; 0: as their types have, else what is assumed."""
+
+
+class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    clusters: dict[str, Cluster]
+    """By name, which is the region of ways there."""
+    bucket_provider: str = ""
+    bucket_region: str = ""
+    """Where the store's bucket is, for what traffic costs; "": not known."""
+
+    @property
+    def account(self) -> str:
+        return ", ".join(f"{each.context}/{each.namespace}" for each in self.clusters.values())
+
+    @property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """A pod goes to any zone that suits it."""
+        return dict.fromkeys(self.clusters, ("",))
+
+    def encoded(self) -> bytes:
+        return recorded.encoded(self)
+
+
+def decoded(data: bytes) -> Footprint:
+    return recorded.decoded(data, Footprint, "kubernetes")
+
+
+def setup_command(store_url: str, *clusters: str) -> str:
+    """That can be pasted: what makes, or mends, what pods of a store need."""
+    contexts = " ".join(f"--context {each}" for each in clusters or ("CONTEXT",))
+    return f"tradewind setup kubernetes --store {store_url or 's3://BUCKET'} {contexts}"

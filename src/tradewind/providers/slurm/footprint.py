@@ -1,0 +1,76 @@
+"""What `tradewind setup slurm` has found for one store, by cluster, and where that is written down:
+in the store itself (`providers/slurm.json`). It has no credentials in it: whoever looks after the
+runs of a store reaches the login node by an OpenSSH of their own.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from msgspec import Struct
+
+from tradewind.model import places as keys
+from tradewind.providers import recorded
+
+KEY = keys.footprint("slurm")
+
+
+class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    login: str = ""
+    """Where Slurm's commands are run, as OpenSSH takes it; "": on this computer."""
+    user: str
+    """Whose jobs they are."""
+    folder: str
+    """On a file system that the login node and all nodes share."""
+    version: str = ""
+    partitions: tuple[str, ...] = ()
+    """That jobs may go to; none: all that admit this user."""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    """Features that nodes must have, as sbatch's --constraint takes them."""
+    accelerators: dict[str, str] = {}
+    """Of partitions whose GRES do not name their type, or name it as nobody else does."""
+    prepare: tuple[str, ...] = ()
+    """Lines of shell for nodes, before anything else, as `module load python/3.12`."""
+    scratch: str = ""
+    """A folder of each node's own; "": $TMPDIR or /tmp."""
+    containers: str = ""
+    """What runs images there: "pyxis" or "apptainer"; "": nothing that anybody has told of."""
+    image: str = ""
+    """For jobs that name none; a name as registries take it, or a file on a shared file system."""
+    unit_usd: float = 0.0
+    """What a billing unit costs for an hour; 0: nothing is known of it."""
+    network_gbps: float = 0.0
+    interfaces: str = ""
+    """NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME of jobs."""
+
+
+class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    clusters: dict[str, Cluster]
+    """By name, which is the region of ways there."""
+    bucket_provider: str = ""
+    bucket_region: str = ""
+    """Where the store's bucket is, for what traffic costs; "": not known."""
+
+    @property
+    def account(self) -> str:
+        return ", ".join(f"{each.user}@{name}" for name, each in self.clusters.items())
+
+    @property
+    def places(self) -> dict[str, tuple[str, ...]]:
+        """Partitions are in the names of types: the same nodes may be in several."""
+        return dict.fromkeys(self.clusters, ("",))
+
+    def encoded(self) -> bytes:
+        return recorded.encoded(self)
+
+
+def decoded(data: bytes) -> Footprint:
+    return recorded.decoded(data, Footprint, "slurm")
+
+
+def setup_command(store_url: str, *logins: str) -> str:
+    """That can be pasted: what finds out again what jobs of a store need."""
+    options = "".join(f" --login {shlex.quote(each)}" for each in logins if each)
+    return f"tradewind setup slurm --store {store_url or 's3://BUCKET'}{options}"

@@ -1,0 +1,1 @@
+"""Services: models being served by replicas whose number follows the load."""

@@ -1,0 +1,1 @@
+"""Services on a trace of requests: what serving it would have cost, by several policies."""

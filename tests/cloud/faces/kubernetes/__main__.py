@@ -1,0 +1,3 @@
+from tests.cloud.faces.kubernetes.server import main
+
+main()
