@@ -1,4 +1,4 @@
-"""What has to pass before a change lands is short enough to be run.
+"""What has to pass before a change lands, and before a release, is short enough to be run.
 
 No clock is asked: tests/durations.json is what `tools/record_durations.py` wrote down of whole
 runs. A test that is named here is made quicker, or moved (CONTRIBUTING.md says what belongs where),
@@ -49,7 +49,7 @@ def test_no_test_has_outgrown_its_target(target: str) -> None:
 
 
 def test_all_together_take_less_than_an_hour() -> None:
-    assert sum(MINUTES.values()) <= 55  # and a few for `make check` and `make audit`
+    assert sum(MINUTES.values()) <= 55  # with `make check` and `make audit`, which take a few
 
 
 def test_a_report_is_read(tmp_path: Path) -> None:
