@@ -77,7 +77,7 @@ LONG_PAGES = {
 def marked(page: Path) -> Any:
     """Measuring takes a minute; that its commands work is shown in little in cli/test_bench.py."""
     marks = [pytest.mark.system] if page == BENCH else []
-    if str(page.relative_to(ROOT / "docs")) in LONG_PAGES:
+    if str(page.relative_to(ROOT)).removeprefix("docs/") in LONG_PAGES:
         marks = [pytest.mark.slow]
     return pytest.param(page, id=str(page.relative_to(ROOT)), marks=marks)
 
