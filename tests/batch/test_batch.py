@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,27 @@ def test_a_job_that_is_asked_to_save_keeps_what_it_has_and_stops(tmp_path: Path)
     again = work_on(path, store)
     assert again.done == 40
     assert next(again.batches(1))[0].index == 40
+
+
+def test_sigterm_stops_the_loop_and_nothing_else(tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    work = work_on(prompts(tmp_path), MemoryStore())
+    for number, each in enumerate(work.batches(10)):
+        work.put(each, answer(each, "x"))
+        if number == 2:  # a child is ended by it
+            heard, up = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.write(up, b"x")
+                time.sleep(60)
+                os._exit(1)
+            os.read(heard, 1)
+            os.kill(child, signal.SIGTERM)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGTERM
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert (work.stopped, work.done) == (True, 40)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 CHILD = """

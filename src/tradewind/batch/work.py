@@ -7,7 +7,9 @@ import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from tradewind import store as stores
@@ -49,8 +51,6 @@ class Work:
         self.stopped = False  # asked to save and to stop before all was done
         self._save = env.get("TRADEWIND_SAVE")
         self._progress = env.get("TRADEWIND_PROGRESS")
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self._asked)
         self._tell()
 
     def __len__(self) -> int:
@@ -66,20 +66,22 @@ class Work:
         job is asked to stop."""
         if size < 1:
             raise InvalidValue(f"batches of {size} items", hint="one or more")
-        for lane in self._mine:
-            end = self._lanes.spec.range(lane)[1]
-            place = self._heads[lane]
-            while place < end:
-                if self.stopped or (self._save and Path(self._save).exists()):
-                    self.stopped = True
-                    self.commit()
-                    return
-                # Somebody else may have been here: an old machine that was believed lost.
-                place = max(place, self._heads[lane])
-                found = self.items.read(place, min(place + size, end))
-                if found:
-                    yield found
-                place += len(found)
+        with self._heard():
+            for lane in self._mine:
+                end = self._lanes.spec.range(lane)[1]
+                place = self._heads[lane]
+                while place < end:
+                    if self.stopped or (self._save and Path(self._save).exists()):
+                        self.stopped = True
+                        self.commit()
+                        return
+                    # Somebody else may have been here: an old machine that was believed lost.
+                    place = max(place, self._heads[lane])
+                    found = self.items.read(place, min(place + size, end))
+                    if found:
+                        yield found
+                    place += len(found)
+            self.commit()  # before SIGTERM ends us again
 
     def put(self, items: Sequence[Item], outputs: Iterable[Any]) -> None:
         """The output of each item, as JSON can write it."""
@@ -143,8 +145,27 @@ class Work:
             lane += 1
         return lane
 
-    def _asked(self, *_: object) -> None:
-        self.stopped = True
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """SIGTERM stops the loop, rather than the process, while there is a loop. A process that
+        was forked meanwhile is ended by it, as it would have been."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        us, before = os.getpid(), signal.getsignal(signal.SIGTERM)
+
+        def asked(number: int, frame: FrameType | None) -> None:
+            if os.getpid() != us:
+                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGTERM)
+            self.stopped = True
+
+        signal.signal(signal.SIGTERM, asked)
+        try:
+            yield
+        finally:
+            if signal.getsignal(signal.SIGTERM) is asked:
+                signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
     def _tell(self) -> None:
         """How far it is, for the supervisor (docs/jobs.md)."""
