@@ -141,7 +141,7 @@ def test_open_machines_commit_what_they_can_still_come_to() -> None:
     run = run_cost("r", late - HOUR_S, (WAY, None), outcome="", project="nlp", now_s=late)
     found = standing(run.postings, NLP, "nlp", late)
     assert found is not None
-    assert found.committed == 3_600_000  # what comes after is next month's
+    assert found.committed == (9 * HOUR_S + 120) * 1000  # bought this month, or limited by none
 
 
 ENDLESS = replace(WAY, facts=replace(WAY.facts, ends="never"))

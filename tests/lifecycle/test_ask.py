@@ -69,16 +69,16 @@ def test_the_net_holds_while_a_policy_fails() -> None:
     """What may be taken is left while safe machines still make it; what is safe never is."""
     seen = a_seen(beats=(a_beat(rate=1.0, step=10.0),), ago_s=10_000.0)
 
-    def draining(way: Way, left_s: float) -> list[LegDraining]:
+    def leaving(way: Way, left_s: float) -> list[LegRequested]:
         state = running(way=way, ways=(SPOT, WAY), deadline_s=NOW + left_s)
         found = recorded(state, seen, fails)
-        return [event for event in found if isinstance(event, LegDraining)]
+        return [event for event in found if isinstance(event, LegRequested)]
 
     state = running(way=SPOT, ways=(SPOT, WAY), deadline_s=NOW + 1.0)
     assert state.spec
     question = forecast.known(state, state.spec, seen, (SPOT, WAY), NOW, None)
     least_s = safety.rescue_s(question, question.work)
-    [moved] = draining(SPOT, least_s + 60)
-    assert (moved.cause, "cannot be used" in moved.reason) == ("moved", True)
-    assert not draining(WAY, least_s + 60)
-    assert not draining(SPOT, least_s - 60)  # that would be late all the same
+    [moved] = leaving(SPOT, least_s + 60)
+    assert (moved.request.relieves, "cannot be used" in moved.reason) == (1, True)
+    assert not leaving(WAY, least_s + 60)
+    assert not leaving(SPOT, least_s - 60)  # that would be late all the same

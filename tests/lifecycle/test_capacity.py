@@ -172,6 +172,6 @@ def test_a_leg_on_demand_goes_back_to_spot_when_there_is_slack_for_it() -> None:
     )
     beat = a_beat(rate=1.0, step=HOUR, saved=HOUR)
     moved = chosen(at(*begun), START + HOUR, beat, ago_s=HOUR)
-    assert any(isinstance(e, LegDraining) and e.cause == "moved" for e in moved)
+    assert any(isinstance(e, LegRequested) and e.request.relieves == 1 for e in moved)
     late = chosen(at(*begun), START + 24 * HOUR, beat, ago_s=HOUR)
     assert not any(isinstance(e, LegDraining) for e in late)

@@ -691,10 +691,11 @@ def test_a_run_that_would_be_late_moves_to_a_faster_way() -> None:
     state = running(SLOW, LATE, ways=(WAY, FAST), deadline_s=NOW + 5000)
     beats = (a_beat(rate=0.5),)
     event = one(state, a_seen(beats=beats, ago_s=STAY_S))
-    assert isinstance(event, LegDraining)
-    assert event.cause == "moved"
+    assert isinstance(event, LegRequested)
+    assert (event.request.way, event.request.relieves) == (FAST, 1)
     assert "large" in event.reason
-    after = running(SLOW, LATE, event, over("moved"), ways=(WAY, FAST), deadline_s=NOW + 5000)
+    drained = LegDraining(leg=1, cause="moved", reason="it is left for a faster one")
+    after = running(SLOW, LATE, drained, over("moved"), ways=(WAY, FAST), deadline_s=NOW + 5000)
     in_time, bought = events(after, a_seen(ago_s=60.0))
     assert isinstance(in_time, Forecast)
     assert not in_time.late
@@ -728,7 +729,7 @@ def test_it_moves_for_money_only_if_that_pays_for_the_restart(
     other = replace(WAY, zone="r1-b", price=price, start_s=start_s, start_cost=start_cost)
     state = running(ways=(WAY, other))
     found_events = events(state, a_seen(beats=(a_beat(rate=1.0),), ago_s=STAY_S))
-    assert [type(event) for event in found_events] == [LegDraining] * moves
+    assert [type(event) for event in found_events] == [LegRequested] * moves
 
 
 # -- for the money ---------------------------------------------------------------------------------

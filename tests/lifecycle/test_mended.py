@@ -67,7 +67,7 @@ def test_no_move_to_what_could_not_be_bought() -> None:
         state = running(ways=(WAY, cheap), work=5000.0, budget=budget)
         beats = (a_beat(step=100.0, rate=1.0),)
         seen = a_seen(a_machine(), beats=beats, ago_s=STAY_S, clock_s=CLOUD_S + 100)
-        assert any(isinstance(e, LegDraining) for e in events(state, seen)) == moves
+        assert any(isinstance(e, LegRequested) for e in events(state, seen)) == moves
 
 
 def test_a_refusal_after_an_unknown_launch_leaves_it_in_doubt() -> None:

@@ -40,4 +40,3 @@ def test_a_refusal_is_believed_for_a_while() -> None:
 
 def test_without_slack_it_is_on_demand() -> None:
     assert chosen(spot("a", 1_000_000), SAFE, time_s=10.2 * HOUR) == "safe"
-    assert chosen(spot("a", 1_000_000), SAFE, time_s=5 * HOUR) == "safe"

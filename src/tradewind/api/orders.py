@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from tradewind.base import clock, steps
 from tradewind.base.errors import InvalidValue, NotFound
+from tradewind.base.units import format_hours
 from tradewind.journal import runs_store
 from tradewind.lifecycle.words import outcome_words
 from tradewind.model import bounds, places
@@ -29,6 +30,8 @@ def resume(
     from tradewind.controller.drive import performer
 
     _check_kept(store, run_id)
+    if within_s is None:
+        _check_deadline(store, run_id)
     until = None if within_s is None else clock.now().timestamp() + within_s
     resuming = fleet.clerk().resume(
         run_id, "its user asked for it", budget=budget, deadline_s=until
@@ -56,6 +59,26 @@ def _check_kept(store: Store, run_id: str) -> None:
                 f"{run_id} cannot be resumed: what it had saved was removed by a sweep",
                 hint="submit it again",
             )
+
+
+def _check_deadline(store: Store, run_id: str) -> None:
+    """Of a hard one that has passed: it would end at once."""
+    late_s = late_by_s(store, run_id)
+    state = runs_store.load(store, run_id).state
+    if late_s > 0 and state.phase == "closed" and state.spec and state.spec.hard:
+        raise InvalidValue(
+            f"{run_id} cannot be resumed: its deadline passed {format_hours(late_s / 3600)} ago,"
+            " and limits.hard makes it end there",
+            hint="--deadline 12h gives it another one, from now",
+        )
+
+
+def late_by_s(store: Store, run_id: str) -> float:
+    """For how long its deadline has passed; 0 where it has not, or there is none."""
+    spec = runs_store.load(store, run_id).state.spec
+    if spec is None or spec.deadline_s is None:
+        return 0.0
+    return max(clock.now().timestamp() - spec.deadline_s, 0.0)
 
 
 def check_attended(store: Store, run_id: str, *, attended: bool, budget: int | None = None) -> None:

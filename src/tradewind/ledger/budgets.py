@@ -57,7 +57,8 @@ class Standing(Struct, frozen=True, kw_only=True):
     budget: Budget
     spent: int
     committed: int
-    """The most that its open machines can still come to this month."""
+    """The most that its open machines can still come to, past the month's end too: else whatever is
+    bought in the last minutes of a month would be limited by nothing."""
     resets_s: int
     """When the next month begins."""
 
@@ -162,6 +163,6 @@ def _in_month(postings: Iterable[Posting], now_s: int) -> tuple[int, int]:
         spent += part.micros if part else 0
         if posting.open and posting.kind == MACHINE:
             reached = posting.from_s if posting.to_s is None else posting.to_s
-            seconds = min(posting.stop_s or reached, end) - reached
-            committed += -(-posting.price * max(seconds, 0) // 3600)
+            seconds = max((posting.stop_s or reached) - reached, 0)
+            committed += -(-posting.price * seconds // 3600)
     return spent, committed

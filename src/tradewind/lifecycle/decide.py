@@ -96,6 +96,7 @@ def _has(records: list[Event], kind: type) -> bool:
 def _told(state: RunState, seen: Seen) -> list[Event]:
     """What providers say of our machines that the journal does not know yet."""
     found: list[Machine] = []
+    dearer: list[Machine] = []
     records: list[Event] = []
     for name, (provider, machine) in seen.listed.items():
         rented = state.machines.get(name)
@@ -104,6 +105,8 @@ def _told(state: RunState, seen: Seen) -> list[Event]:
                 continue  # of no run or leg that we know: for the sweeper
             found.append(machine)
         elif machine.ended_s is None:
+            if not rented.ended and machine.prices and machine.prices != rented.machine.prices:
+                dearer.append(replace(rented.machine, prices=machine.prices))
             if rented.ended and _is_later(state, rented, seen.clocks.get(provider)):
                 records.append(
                     MachineBack(machine_id=name, reason="its provider lists it as alive again")
@@ -121,6 +124,9 @@ def _told(state: RunState, seen: Seen) -> list[Event]:
             if not rented.ended or told != rented.machine:
                 records.append(MachineEnded(machine=told, reason="its provider says so"))
     records += _forgotten(state, seen) + _in_queues(state, seen)
+    if dearer:
+        why = "its provider tells what it costs now"
+        records.insert(0, MachinesFound(machines=tuple(dearer), reason=why))
     if found:
         records.insert(
             0, MachinesFound(machines=tuple(found), reason="they are listed under our tag")

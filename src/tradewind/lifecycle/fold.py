@@ -35,7 +35,14 @@ UNTOLD = (
 """What is said of a queue by whoever has just launched: the provider's own reason comes later."""
 WINDOW = "window"
 """Its window closes: it goes on in the next."""
-TROUBLES = ("boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY)
+STALLED = "stalled"
+"""The job made no step for long."""
+HARD_STOP = "hard_stop"
+"""Its machines were up for as long as they might be."""
+TROUBLES = (
+    "boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY, STALLED,
+    HARD_STOP,
+)  # fmt: skip
 """Causes that are nobody's wish and bring nothing: after them, wait a little longer each time."""
 
 
@@ -193,6 +200,7 @@ def _progress(state: RunState, event: events.Progress) -> None:
 
 
 def _draining(state: RunState, event: events.LegDraining) -> None:
+    state.stalled_s += event.stalled_s
     _to(state, _leg(state, event.leg), "draining", event.cause)
     _relieves(state)
 
@@ -217,6 +225,9 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     ):
         state.barren += 1
         state.troubles += 1  # window after window it would begin again
+    state.stalled_s += event.stalled_s
+    if state.saved <= leg.began_at and event.cause == HARD_STOP:
+        state.hard_stops += 1
     if state.saved <= leg.began_at and event.cause == "interrupted":
         state.fruitless += 1
     if event.cause == "finished":
@@ -250,7 +261,8 @@ def _remember(state: RunState, leg: Leg, kind: str, reason: str = "") -> None:
 def _further(state: RunState, saved: float) -> None:
     if saved > state.saved:
         state.saved, state.failures = saved, 0
-        state.barren = state.troubles = state.fruitless = 0
+        state.barren = state.troubles = state.fruitless = state.hard_stops = 0
+        state.stalled_s = 0.0
 
 
 def _ended_machine(state: RunState, event: events.MachineEnded) -> None:
@@ -313,7 +325,8 @@ def _resumed(state: RunState, event: events.Resumed) -> None:
     state.life += 1
     state.first_leg = state.last + 1
     state.outcome = state.cancelled = ""
-    state.failures = state.barren = state.troubles = state.fruitless = 0
+    state.failures = state.barren = state.troubles = state.fruitless = state.hard_stops = 0
+    state.stalled_s = 0.0
     state.refusals = {}  # its user may have raised a quota
     state.announced_late = state.announced_over = False
     state.warned = {}

@@ -4,11 +4,13 @@ A policy is asked in the time of the run's world, which in a rehearsal goes fast
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tradewind.base.units import format_hours, format_money
 from tradewind.lifecycle import capacity as capacities
 from tradewind.lifecycle import moving, opening
 from tradewind.lifecycle.capacity import Capacity
-from tradewind.lifecycle.money import spent, worked
+from tradewind.lifecycle.money import price_now, spent, worked
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, Refusal, RunState
 from tradewind.model.event import Forecast
@@ -38,12 +40,14 @@ def known(
     beat = _first_beat(state, seen)
     step = done(state, spec, seen, beat)
     options = []
-    if holding:
+    if held and holding:
         going = beat is not None and beat.doing == "working"
         start_s = 0.0 if going else holding.start_s
         ratio = _ratio(state, holding, beat if spec.steps else None)
         capacity = capacities.of(state, holding, now, None, speed, held=True)
-        options.append(_option(holding, ratio, start_s, 0, None, capacity, speed, True))
+        option = _option(holding, ratio, start_s, 0, None, capacity, speed, True)
+        price = round((price_now(seen, held, holding) + holding.save) / speed)
+        options.append(replace(option, price=price))
     for way in ways:
         if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
             ago = [
@@ -77,7 +81,26 @@ def known(
         doubt=MEASURED if state.ratios else UNMEASURED,
         # As a rule a loss is listed at once: for silence a share of the time must do.
         notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
+        unsaved=unsaved(state, spec, seen, held) if held else 0.0,
+        between=_between(spec),
     )
+
+
+def _between(spec: Spec) -> float:
+    """By the slowest of its ways: what it loses there is done again on another."""
+    return spec.checkpoint_every_s * min(way.rate for way in spec.ways)
+
+
+def unsaved(state: RunState, spec: Spec, seen: Seen, leg: Leg) -> float:
+    """What would have to be done again if its machines were taken without notice. Of a job that
+    counts nothing it is not known what it has saved: as much as it may do between two saves."""
+    beat = _first_beat(state, seen)
+    if beat is None or beat.doing != "working":
+        return 0.0
+    if spec.steps:
+        return max(beat.step - max(state.saved, beat.saved), 0.0)
+    way = leg.request.way
+    return min(spec.checkpoint_every_s * way.rate, worked(state, seen))
 
 
 def _until_s(spec: Spec, now: float, deadline_s: float, again_s: float) -> float:
@@ -128,7 +151,8 @@ def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Fo
     left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, measured))
     if beat is None or beat.doing != "working":
         left_s += way.start_s
-    return _changed(state, spec, seen, left_s, way.price_all + way.save, 0, now)
+    price = price_now(seen, leg, way) + way.save
+    return _changed(state, spec, seen, left_s, price, 0, now)
 
 
 def of_next(

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tradewind.base.units import format_hours
-from tradewind.lifecycle import forecast
+from tradewind.base.units import format_hours, format_money
+from tradewind.lifecycle import forecast, progress
 from tradewind.lifecycle.ask import ask, loudly, must_move
-from tradewind.lifecycle.fold import ENDED_EARLY, NOT_NEEDED, UNATTENDED
-from tradewind.lifecycle.money import after_draining, cap, countable, needed, spent, used_s
+from tradewind.lifecycle.beside import asked as asked_beside
+from tradewind.lifecycle.fold import ENDED_EARLY, HARD_STOP, NOT_NEEDED, STALLED, UNATTENDED
+from tradewind.lifecycle.money import (
+    after_draining,
+    cap,
+    countable,
+    needed,
+    spent,
+    to_stop,
+    used_s,
+)
 from tradewind.lifecycle.opening import closing, fits, left_s
-from tradewind.lifecycle.purchase import may_work_beside, purchase
+from tradewind.lifecycle.purchase import may_work_beside
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, RunState
-from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegRequested, LegUp, Progress
+from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegUp, Progress
 from tradewind.model.run import JOB, TAKEN, Heartbeat, Spec, Way
-from tradewind.model.timing import DRAIN_S, LOST_S, PASS_ENDS_S
-from tradewind.policy.base import Choice, Known, Policy
+from tradewind.model.timing import BEAT_S, DRAIN_S, LOST_S, PASS_ENDS_S, SHUTDOWN_S
+from tradewind.policy.base import Policy
 
 STAY_S = 600.0
 """A leg that has just begun is not left for a better one: speeds take a while to settle."""
@@ -61,6 +70,9 @@ def unwanted(state: RunState, spec: Spec, seen: Seen, now: float) -> tuple[str, 
         return "cancelled", state.cancelled
     if spec.hard and spec.deadline_s is not None and now >= spec.deadline_s:
         return "too_late", "the deadline has passed (hard: true)"
+    known_at = state.warned.get(progress.LOST, 0)
+    if known_at and seen.known_s(known_at) * spec.speed >= progress.GRACE_S:
+        return "too_late", "no machine can meet the deadline any more (hard: true)"
     if spec.max_duration_s is not None:
         up_s = used_s(state, seen)
         if up_s >= spec.max_duration_s:
@@ -144,7 +156,7 @@ def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> li
             return [_over(leg, beats, cause, why, beat)]
         if beat.doing == "stopped" and leg.state != "draining":
             # After a notice it need not wait for us: it may have saved before we saw the notice.
-            cause = "interrupted" if beat.notice else _by_itself(beat)
+            cause = "interrupted" if beat.notice else _by_itself(leg, beat)
             return [_over(leg, beats, cause, beat.reason or "its supervisor has stopped it")]
     for name in _ended(state, leg):
         cause, why = _gone(state, leg, name, beats)
@@ -165,9 +177,11 @@ def _asked(leg: Leg, beats: list[Heartbeat]) -> str:
     return leg.cause or ("interrupted" if any(beat.notice for beat in beats) else "")
 
 
-def _by_itself(beat: Heartbeat) -> str:
+def _by_itself(leg: Leg, beat: Heartbeat) -> str:
     """Where nobody renewed its pass to the store, nobody looked after the run: that is no fault of
     the machine, nor of its place."""
+    if beat.uptime_s >= leg.request.hard_stop_s - DRAIN_S - SHUTDOWN_S - BEAT_S:
+        return HARD_STOP
     left_s = beat.pass_left_s
     return UNATTENDED if left_s is not None and left_s < PASS_ENDS_S else "stopped"
 
@@ -212,68 +226,89 @@ def _running(
     beats: list[Heartbeat],
 ) -> list[Event]:
     records: list[Event] = []
-    progress = _progress(state, spec, leg, beats)
-    if progress:
-        records.append(progress)
+    further = _progress(state, spec, leg, beats)
+    if further:
+        records.append(further)
     records += _announced(state, spec, leg, seen, now)
-    asked = to_end(state, spec, leg, seen, now)
-    if asked:
-        return [*records, LegDraining(leg=leg.number, cause=asked[0], reason=asked[1])]
-    for beat in beats:
-        if beat.notice:
-            why = f"interruption notice for machine {beat.machine_id}"
-            return [*records, LegDraining(leg=leg.number, cause="interrupted", reason=why)]
-    idle_s = min((beat.idle_s for beat in beats), default=0.0)
-    seen_all = len(beats) == len(leg.machines)  # one of which nothing is known may be at work
-    if spec.idle_stop and spec.idle_s is not None and seen_all and idle_s >= spec.idle_s:
-        why = (
-            f"the job has made no step and no use of its machines for {format_hours(idle_s / 3600)}"
+    records += progress.hopeless(state, spec, seen, ways, now)
+    end = _to_drain(state, spec, leg, seen, now, beats)
+    if end:
+        drain = LegDraining(
+            leg=leg.number, cause=end[0], reason=end[1], stalled_s=progress.still_s(leg, beats)
         )
-        return [*records, LegDraining(leg=leg.number, cause="idle", reason=why)]
+        return [*records, drain]
+    if state.queued and not state.queued.request.way.facts.queues:
+        return records  # what it is left for comes up
     stay_s = STAY_S if spec.speed == 1 else max(STAY_S / spec.speed, _SETTLE_S)
-    if seen.known_s(leg.at) >= stay_s and beats and (beats[0].rate or not spec.steps):
-        budget, most = None, cap(spec, seen)
-        if most is not None and countable(state, seen):
-            budget = most - spent(state, seen)
-            left = most - after_draining(state, seen, leg.request.way)
-            ways = tuple(way for way in ways if needed(state, way) <= left)
-        # What came out of a queue and was not needed is paid for too: as with moves, not each pass.
-        waits = seen.known_s(state.over_at) < stay_s
-        if state.queued or waits or not may_work_beside(spec, seen):
-            ways = tuple(way for way in ways if not way.facts.queues)
-        open_s = left_s(spec, now)
-        ways = tuple(way for way in ways if fits(way, open_s))
-        question = forecast.known(state, spec, seen, ways, now, budget)
-        choice, trouble = ask(policy, question)
-        records += loudly(state, leg.number, trouble)
-        chosen = None if choice.option is None else question.options[choice.option].way
-        if chosen and chosen is not leg.request.way and chosen.facts.queues:
-            records.append(_queue_for(state, spec, seen, leg, chosen, question, choice, now))
-        elif must_move(question, choice, trouble):
-            records.append(LegDraining(leg=leg.number, cause="moved", reason=choice.reason))
+    if beats and not beats[0].rate and spec.steps:
+        stay_s *= 2  # it may tell how fast it is in a moment; else by what was thought
+    if beats and seen.known_s(leg.at) >= stay_s:
+        records += _moved(state, spec, leg, seen, ways, now, policy, beats, stay_s)
     return records
 
 
-def _queue_for(
+def _to_drain(
+    state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float, beats: list[Heartbeat]
+) -> tuple[str, str] | None:
+    """Why what works is to save and to stop, whatever else there is."""
+    asked = to_end(state, spec, leg, seen, now)
+    if asked:
+        return asked
+    for beat in beats:
+        if beat.notice:
+            return "interrupted", f"interruption notice for machine {beat.machine_id}"
+    if len(beats) == len(leg.machines):  # one of which nothing is known may be at work
+        still = progress.stalled(state, spec, leg, beats)
+        if still:
+            return STALLED, still
+        idle_s = min(beat.idle_s for beat in beats)
+        if spec.idle_stop and spec.idle_s is not None and idle_s >= spec.idle_s:
+            hours = format_hours(idle_s / 3600)
+            return "idle", f"the job has made no step and no use of its machines for {hours}"
+    most = cap(spec, seen)
+    if most is not None and countable(state, seen):
+        gone = spent(state, seen)
+        if gone + to_stop(seen, leg) > most:
+            left = format_money(max(most - gone, 0), digits=2)
+            return "budget", f"{left} may still be spent: enough to save and to end"
+    return None
+
+
+def _moved(
     state: RunState,
     spec: Spec,
-    seen: Seen,
     leg: Leg,
-    way: Way,
-    known: Known,
-    choice: Choice,
+    seen: Seen,
+    ways: tuple[Way, ...],
     now: float,
-) -> LegRequested:
-    """Worth having, and nobody knows when it can be had: it is queued for while this leg works."""
-    assert choice.option is not None
-    option = known.options[choice.option]
-    needed_s = (option.start_s + known.work / option.rate) / spec.speed
-    until_s = leg.request.until_s
-    open_s = None if until_s is None else until_s - now - DRAIN_S
-    asked = purchase(state, spec, seen, way, None, open_s, needed_s, until_s)
-    request = replace(asked, relieves=leg.number)
-    reason = f"{choice.reason}; leg {leg.number} goes on until its machines are there"
-    return LegRequested(request=request, reason=reason)
+    policy: Policy,
+    beats: list[Heartbeat],
+    stay_s: float,
+) -> list[Event]:
+    budget, most = None, cap(spec, seen)
+    if most is not None and countable(state, seen):
+        budget = most - spent(state, seen)
+        left = most - after_draining(state, seen, leg.request.way)
+        ways = tuple(way for way in ways if needed(state, way) <= left)
+    # What came out of a queue and was not needed is paid for too: as with moves, not each pass.
+    waits = seen.known_s(state.over_at) < stay_s
+    if state.queued or waits or not may_work_beside(spec, seen):
+        ways = tuple(way for way in ways if not way.facts.queues)
+    open_s = left_s(spec, now)
+    ways = tuple(way for way in ways if fits(way, open_s))
+    question = forecast.known(state, spec, seen, ways, now, budget)
+    choice, trouble = ask(policy, question)
+    records = loudly(state, leg.number, trouble)
+    chosen = None if choice.option is None else question.options[choice.option].way
+    queues = chosen is not None and chosen is not leg.request.way and chosen.facts.queues
+    if chosen and (queues or must_move(question, choice, trouble)):
+        first = asked_beside(state, spec, seen, leg, chosen, question, choice, now)
+        drain = LegDraining(
+            leg=leg.number, cause="moved", reason=choice.reason,
+            stalled_s=progress.still_s(leg, beats),
+        )  # fmt: skip
+        records.append(first or drain)
+    return records
 
 
 def _announced(state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float) -> list[Event]:
@@ -310,6 +345,7 @@ def _over(
         failures=_failures(cause, beats, failed),
         exit_code=failed.exit_code if failed else None,
         tail=failed.tail if failed else next((b.tail for b in beats if b.failures), ""),
+        stalled_s=0.0 if leg.state == "draining" else progress.still_s(leg, beats),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tradewind.lifecycle.moving import saving, start
 from tradewind.lifecycle.seen import Seen
-from tradewind.lifecycle.state import Rented, RunState
+from tradewind.lifecycle.state import Leg, Rented, RunState
 from tradewind.lifecycle.usage import hourly, paid
 from tradewind.model.bill import bill, charged
 from tradewind.model.run import Facts, Spec, Way
@@ -112,6 +112,21 @@ def exposed(state: RunState, seen: Seen) -> int:
     return total
 
 
+def at_most(state: RunState, seen: Seen) -> int:
+    """The same with what is under way, each machine until its own hard stop."""
+    total = exposed(state, seen)
+    for leg in state.legs:
+        way = leg.request.way
+        seconds = leg.request.hard_stop_s + 2 * way.facts.billing_lead_s
+        if way.facts.ends == "never":
+            seconds += UNATTENDED_S
+        whole = way.nodes * bill(way.price, seconds, way.facts) + kept_aside(state, way)
+        whole += way.save * seconds // 3600
+        gone = sum(_so_far(state, seen, state.machines[name]) for name in leg.machines)
+        total += max(whole - gone, 0)
+    return total
+
+
 def reserve(state: RunState, way: Way) -> int:
     """For machines that never come up: until a controller sees that. And for those that do: to
     bring the work there, and to save it."""
@@ -151,6 +166,25 @@ def after_draining(state: RunState, seen: Seen, way: Way) -> int:
     seconds = DRAIN_S + UNATTENDED_S + GRACE_S
     until_then = way.nodes * bill(way.price, seconds, way.facts) + saving(state, way, seconds)
     return spent(state, seen) + until_then
+
+
+def to_stop(seen: Seen, leg: Leg) -> int:
+    """What it costs to let what works save and end, at what it costs now: a spot machine's price
+    may have risen since its hard stop was reckoned."""
+    way = leg.request.way
+    seconds = DRAIN_S + SHUTDOWN_S + 2 * BEAT_S
+    hour = price_now(seen, leg, way) + way.nodes * hourly(way) + way.save
+    return -(-hour * seconds // 3600)
+
+
+def price_now(seen: Seen, leg: Leg, way: Way) -> int:
+    """Micro-dollars an hour for all machines of a leg, as their provider tells, else as bought."""
+    total = 0
+    for name in leg.machines:
+        told = seen.listed[name][1].prices if name in seen.listed else ()
+        beside = way.disk_price + way.address_price
+        total += told[-1][1] + beside if told else way.price
+    return total or way.price_all
 
 
 def hard_stop_s(

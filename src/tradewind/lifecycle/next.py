@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tradewind.base.units import format_hours, format_money
-from tradewind.lifecycle import forecast, opening
+from tradewind.lifecycle import forecast, opening, progress
 from tradewind.lifecycle.ask import ask, loudly
 from tradewind.lifecycle.fold import ENDED_EARLY, LASTING
 from tradewind.lifecycle.leg import unwanted
@@ -16,7 +16,7 @@ from tradewind.lifecycle.money import (
     spent,
     used_s,
 )
-from tradewind.lifecycle.purchase import purchase
+from tradewind.lifecycle.purchase import purchase, seconds_for
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import RunState
 from tradewind.model.event import Ended, Event, LegOver, LegRequested, Warned
@@ -53,6 +53,9 @@ def after(
     most = cap(spec, seen)
     if is_limited(spec, seen) and not countable(state, seen):
         return []  # nothing is bought on a sum that may be wrong
+    queued = state.queued
+    if queued and queued.state == "requested" and not queued.request.way.facts.queues:
+        return []  # its answer is a moment away
     if state.queued:  # one queue is enough; what waits there is a choice like any other
         ways = (*(way for way in ways if not way.facts.queues), state.queued.request.way)
     left = None if most is None else most - exposed(state, seen) - kept
@@ -66,6 +69,8 @@ def after(
     open_s = opening.left_s(spec, now)
     fitting = tuple(way for way in affordable if opening.fits(way, open_s))
     question = forecast.known(state, spec, seen, fitting or affordable or usable or ways, now, left)
+    if progress.is_lost(state, spec, question):
+        return [Ended(outcome="too_late", reason="no machine can meet the deadline (hard: true)")]
     choice, trouble = ask(policy, question)
     chosen = None if choice.option is None else question.options[choice.option]
     announced = forecast.of_next(state, spec, seen, question, chosen, now)
@@ -89,11 +94,11 @@ def after(
     if state.queued and not state.queued.request.waits:
         # Its job begins as soon as its machines are there: nothing may work beside it.
         return [*records, LegOver(leg=state.queued.number, cause="moved", reason=choice.reason)]
-    needed_s = (chosen.start_s + question.work / chosen.rate) / spec.speed
+    needed_s = seconds_for(spec, question, chosen)
     until_s = now + open_s if spec.schedule.windows else None
     if until_s is not None:
         left_s = int(min(open_s - DRAIN_S, open_s if left_s is None else left_s))
-    request = purchase(state, spec, seen, chosen.way, left, left_s, needed_s, until_s)
+    request = purchase(state, spec, seen, chosen.way, now, left, left_s, needed_s, until_s)
     reason = choice.reason
     if request.leg == 1 and chosen.way.words != spec.ways[0].words:
         reason += f". {_other_than_planned(spec.ways[0], ways, usable, affordable)}"
@@ -135,6 +140,8 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
     if state.failures >= spec.tries:
         why = f"the job has failed {state.failures} times without getting further"
         return Ended(outcome="failed", reason=why)
+    if given_up := progress.given_up(state, spec):
+        return Ended(outcome="failed", reason=f"{given_up}; `tradewind resume` begins it again")
     if state.troubles >= MOST_TROUBLES:
         why = f"{state.troubles} legs in a row made no progress; last cause: {state.over_cause}"
         return Ended(outcome="failed", reason=why)

@@ -6,6 +6,9 @@ from tradewind.lifecycle.money import hard_stop_s, is_limited, kept_aside
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Request, Spec, Way
+from tradewind.policy.base import Known, Option
+
+_OVERTIME = 0.25
 
 
 def purchase(
@@ -13,6 +16,7 @@ def purchase(
     spec: Spec,
     seen: Seen,
     way: Way,
+    now: float,
     left: int | None,
     left_s: float | None,
     needed_s: float,
@@ -21,6 +25,10 @@ def purchase(
     """`left`, `left_s`: what may still be spent, of money and of machines' time. `until_s`: when
     its window closes."""
     number = state.last + 1
+    if spec.hard and spec.deadline_s is not None:
+        # Whoever looks may be asleep then.
+        until_deadline_s = max(spec.deadline_s - now, 0.0)
+        left_s = until_deadline_s if left_s is None else min(left_s, until_deadline_s)
     return Request(
         launch_id=f"{state.run_id}-{number}",
         run_id=state.run_id,
@@ -33,6 +41,13 @@ def purchase(
         signed=seen.signs,
         circle=spec.circle,
     )
+
+
+def seconds_for(spec: Spec, known: Known, option: Option) -> float:
+    """How long machines will likely be needed, in our time. A job that is not counted in steps may
+    be at any point of its work, or past what was thought to be its end."""
+    work = known.work if spec.steps else max(known.work, _OVERTIME * spec.work)
+    return (option.start_s + work / option.rate) / spec.speed
 
 
 def may_work_beside(spec: Spec, seen: Seen) -> bool:

@@ -41,6 +41,27 @@ def while_queued(
     return []
 
 
+def _up(leg: Leg, at_work: Leg, seen: Seen) -> list[Event]:
+    """It was asked for because it is better, and what works goes on until it has come up."""
+    beats = [seen.beats[name][0] for name in leg.machines if name in seen.beats]
+    for beat in beats:
+        if beat.doing in ("stopped", "failed"):
+            cause = ENDED_EARLY if beat.notice else "infrastructure"
+            why = beat.reason or "it did not come up"
+            return [LegOver(leg=leg.number, cause=cause, reason=why)]
+    if len(beats) < len(leg.machines):
+        limit_s = leg.request.way.facts.boot_timeout_s
+        if seen.known_s(leg.at) < limit_s:
+            return []
+        silent = len(leg.machines) - len(beats)
+        why = f"{silent} of {len(leg.machines)} machines did not report within {limit_s} s"
+        return [LegOver(leg=leg.number, cause="boot_timeout", reason=why)]
+    if at_work.state != "running":
+        return []  # it ends by itself, or has just begun
+    why = f"the machines of leg {leg.number} are up: {leg.request.way.words}"
+    return [LegDraining(leg=at_work.number, cause="moved", reason=why)]
+
+
 def _arrived(
     state: RunState, spec: Spec, leg: Leg, seen: Seen, now: float, policy: Policy
 ) -> list[Event]:
@@ -58,6 +79,8 @@ def _arrived(
     if state.relief:
         why = f"leg {state.relief.number} relieves leg {at_work.number} already"
         return [LegOver(leg=leg.number, cause=NOT_NEEDED, reason=why)]
+    if not leg.request.way.facts.queues:
+        return _up(leg, at_work, seen)
     question = forecast.known(state, spec, seen, (leg.request.way,), now, None)
     choice, trouble = ask(policy, question)
     if at_work.state == "running":

@@ -110,6 +110,11 @@ class RunState(Struct):
     """Those among them that were bought and came to nothing."""
     fruitless: int = 0
     """Legs in a row that were interrupted before they had saved anything."""
+    stalled_s: float = 0.0
+    """For how long machines were up without a step of the job, in all legs that are over, since it
+    saved last."""
+    hard_stops: int = 0
+    """Legs in a row that were up for as long as they might be, and have saved nothing."""
     over_at: int = 0
     """The commit that ended the last leg."""
     over_cause: str = ""

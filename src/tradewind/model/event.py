@@ -92,6 +92,8 @@ class LegDraining(_Event, frozen=True, kw_only=True, tag="leg_draining"):
     leg: int
     cause: str
     reason: str
+    stalled_s: float = 0.0
+    """For how long the job had made no step."""
 
 
 class LegOver(_Event, frozen=True, kw_only=True, tag="leg_over"):
@@ -105,6 +107,8 @@ class LegOver(_Event, frozen=True, kw_only=True, tag="leg_over"):
     failures: int = 0
     exit_code: int | None = None
     tail: str = ""
+    stalled_s: float = 0.0
+    """For how long the job had made no step, where it was not drained."""
 
 
 class MachineEnded(_Event, frozen=True, kw_only=True, tag="machine_ended"):

@@ -74,6 +74,8 @@ class Known(Struct, frozen=True):
     """So long it may take until anybody knows that a machine was lost."""
     unsaved: float = 0.0
     """Units that were done and would be lost with what is held, if it were taken without notice."""
+    between: float = 0.0
+    """Units that are done from one save to the next: so many would be lost elsewhere."""
 
 
 class Choice(Struct, frozen=True, gc=False):

@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tradewind.policy import expected, moving, plain, safety
+from tradewind.policy import expected, late, moving, plain, safety
 from tradewind.policy.base import Choice, Known, Option
 
 
 def choose(known: Known) -> Choice:
     if known.time_s is None or not any(safety.is_safe(option) for option in known.options):
         return plain.choose(known)
+    if late.is_lost(known):
+        return late.cheapest(known)
     careful = with_margin(known)
     choice = expected.choose(careful)
     if choice.option is None:
@@ -31,7 +33,8 @@ def choose(known: Known) -> Choice:
         # The margin is gone. That is no reason to be late, nor to leave machines that make it.
         if held is not None and safety.is_safe(known.options[held]) and _makes_it(known, held):
             return Choice(held, "what is held makes the deadline, and nothing else does surely")
-        return safety.safest(known)
+        found = safety.safest(known)
+        return found if found.option is not None else _without_a_net(known)
     return choice
 
 
@@ -41,6 +44,21 @@ def with_margin(known: Known) -> Known:
     if known.time_s is None or not work_s:
         return known
     return replace(known, time_s=known.time_s - known.doubt * min(work_s) - known.notice_s)
+
+
+def _without_a_net(known: Known) -> Choice:
+    """On demand is sold out. To hold nothing brings nobody nearer to the deadline."""
+    usable = [
+        n
+        for n, option in enumerate(known.options)
+        if n == known.holding or (option.up is not False and _not_refused(option))
+    ]
+    if not usable:
+        return Choice(None, "no machine is available")
+    best = safety.soonest(known, usable)
+    option = known.options[best]
+    name = option.way.words if option.way else option.place
+    return Choice(best, f"{name}: no on-demand machine that makes the deadline is available")
 
 
 def _tried(known: Known) -> Choice | None:

@@ -14,6 +14,8 @@ from math import inf
 from tradewind.base.units import format_hours
 from tradewind.policy.base import Choice, Known, Option
 
+SOON = 1.1
+"""Machines that are done at most so much later than the soonest count as done as soon."""
 EPSILON_S = 1e-6  # sums of seconds in floating point are no better than this
 
 
@@ -37,13 +39,15 @@ def affordable(known: Known, choice: int | None) -> bool:
     if known.time_s is None:
         return True
     tick_s = known.tick_s
-    work = known.work + known.unsaved
     if choice is None:
+        work = known.work + known.unsaved
         return known.time_s - tick_s - rescue_s(known, work) >= -EPSILON_S
     option = known.options[choice]
     end_s = option.start_s + known.work / option.rate
     if is_safe(option) or end_s <= tick_s:
         return end_s <= known.time_s + EPSILON_S
+    lost = known.unsaved if choice == known.holding else min(known.between, known.work)
+    work = known.work + lost
     done = max(tick_s - option.start_s, 0.0) * option.rate
     return known.time_s - tick_s - rescue_s(known, work - done) >= -EPSILON_S
 
@@ -53,25 +57,35 @@ def can_be_had(known: Known, choice: int) -> bool:
 
 
 def safest(known: Known) -> Choice:
-    """The cheapest safe machines that make it, else those that are done soonest."""
+    """The cheapest safe machines that make it, else the cheapest of those that are done soonest."""
     usable = [
         n for n, option in enumerate(known.options) if is_safe(option) and can_be_had(known, n)
     ]
     if not usable:
         return Choice(None, "no on-demand machine is available")
 
-    def end_s(n: int) -> float:
-        return known.options[n].start_s + known.work / known.options[n].rate
-
-    def cost(n: int) -> float:
-        return end_s(n) * known.options[n].price + 3600 * known.options[n].start_cost
-
     good = [n for n in usable if affordable(known, n)]
     if good:
-        best = min(good, key=lambda n: (cost(n), n))
+        best = min(good, key=lambda n: (_cost(known, n), n))
         return Choice(best, "on-demand: the deadline leaves no time for interruptions")
-    best = min(usable, key=lambda n: (end_s(n), n))
-    return Choice(best, "on-demand, the fastest: it will be late all the same")
+    best = soonest(known, usable)
+    return Choice(best, "on-demand, as fast as there is: it will be late all the same")
+
+
+def soonest(known: Known, usable: list[int]) -> int:
+    """The cheapest of those that are done as soon as any."""
+    within_s = SOON * min(_end_s(known, n) for n in usable)
+    return min(
+        (n for n in usable if _end_s(known, n) <= within_s), key=lambda n: (_cost(known, n), n)
+    )
+
+
+def _end_s(known: Known, n: int) -> float:
+    return known.options[n].start_s + known.work / known.options[n].rate
+
+
+def _cost(known: Known, n: int) -> float:
+    return _end_s(known, n) * known.options[n].price + 3600 * known.options[n].start_cost
 
 
 def guard(known: Known, choice: Choice) -> Choice:

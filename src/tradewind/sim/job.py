@@ -25,6 +25,7 @@ class SimJob:
         "_saves",
         "_since",
         "_step",
+        "_tells",
         "_working",
         "failures",
         "finished",
@@ -39,11 +40,14 @@ class SimJob:
         rate: float,
         fails_at: float | None = None,
         hangs_at: float | None = None,
+        *,
+        tells: bool = True,
     ) -> None:
         self._nodes, self._rate = nodes, rate
         self._fails_at = inf if fails_at is None else fails_at
         self._hangs_at = inf if hangs_at is None else hangs_at
         self._hung_at: int | None = None
+        self._tells = tells
         self._ends = spec.work
         self._every = spec.checkpoint_every_s * rate
         self._step = 0.0
@@ -115,6 +119,10 @@ class SimJob:
         return self._pending
 
     @property
+    def step(self) -> float:
+        return self._step
+
+    @property
     def hung(self) -> bool:
         return self._hung_at is not None
 
@@ -155,7 +163,9 @@ class SimJob:
             )  # fmt: skip
         if rank in self._working or rank in self._saves:
             settled = now - self._since >= _SETTLES_S and len(self._working) == self._nodes
-            rate = self._rate if settled else None
-            idle_s = 0.0 if self._hung_at is None else float(now - self._hung_at)
-            return Job("running", self._step, rate, float(self.saved), idle_s=idle_s)
+            rate = self._rate if settled and self._tells else None
+            still_s = 0.0 if self._hung_at is None else float(now - self._hung_at)
+            return Job(
+                "running", self._step, rate, float(self.saved), stalled_s=still_s, idle_s=still_s
+            )
         return Job("none", self._step, None, float(self.saved))

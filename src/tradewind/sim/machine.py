@@ -44,6 +44,7 @@ class SimMachine:
         request: Request,
         after: int,
         key: str,
+        boot_s: int = 60,
     ) -> None:
         self._world, self._scenario = world, scenario
         self._store, self._cloud, self._referee = store, cloud, referee
@@ -70,7 +71,6 @@ class SimMachine:
             self.me.pass_for_s, self.me.pass_until_s = lent.for_s, 0.98 * lent.for_s - age_s
             self.me.pass_seen = lent.mark
             self._pass_until = lender.until(lent.mark)
-        boot_s = 60
         if cloud.noisy:
             self._clock_rate = rng.uniform(0.99, 1.01)
             self._up_at += rng.randrange(60)
@@ -85,7 +85,7 @@ class SimMachine:
         spot = request.way.market == "spot"
         if rng.random() < (4 * chances.vanish if spot else chances.vanish):
             taken_s = rng.randrange(30, 1800)
-            world.later(taken_s, self._taken)
+            world.later(taken_s, self.taken)
             notice_s = request.way.facts.notice_s
             if spot and notice_s and rng.random() < 0.8:
                 late_s = rng.randrange(notice_s) if rng.random() < 0.3 else 0
@@ -186,7 +186,10 @@ class SimMachine:
         elif self._rental.ended is None:
             self._cloud.end(self._rental, "it shut itself down")
 
-    def _taken(self) -> None:
+    def told_to_go(self) -> None:
+        self._notice_at = self._world.now
+
+    def taken(self) -> None:
         if self._rental.ended is None:
             self._world.fault("machine interrupted")
             self._cloud.end(self._rental, TAKEN_WORDS)

@@ -33,7 +33,9 @@ from msgspec.structs import replace
 
 from tradewind.base.signing import RESUME, key_of, opened
 from tradewind.ledger.postings import postings, stored
-from tradewind.lifecycle.fold import LASTING, TROUBLES, WINDOW
+from tradewind.lifecycle import opening
+from tradewind.lifecycle.fold import HARD_STOP, LASTING, TROUBLES, WINDOW
+from tradewind.lifecycle.forecast import QUEUE_S
 from tradewind.lifecycle.next import MOST_TROUBLES
 from tradewind.model.event import (
     Abandoned,
@@ -118,10 +120,10 @@ class Referee:
         self._checkpoints: dict[tuple[int, int], int] = {}  # (leg, step) → since when
         self._resumed: dict[int, str] = {}
         self.ended = ""
-        self._moved = 0
+        self.moved = 0
         """Micro-dollars for what machines have moved out of or into the store's place."""
         self._lent_late = 0
-        self.closed_at = 0
+        self.closed_at = self.ended_at = 0
         self.closed = False
         self.open: set[str] = set()
         """Machines that the journal believes alive."""
@@ -180,7 +182,7 @@ class Referee:
             elif isinstance(event, Resumed):
                 self._resumes(event)
         self.orphans(ORPHAN_S)
-        self._budget(self.rented.charged() + self._moved)
+        self._budget(self.rented.charged() + self.moved)
         if commit.number > 100 + MOST_COMMITS * (world.now - START_S) / 3600:
             raise Violation(f"{self.run_id} has {commit.number} commits")
         if isinstance(events[-1], Closed) and not self._lied and not self.attacked:
@@ -255,7 +257,7 @@ class Referee:
     def moves(self, way: Way, into: int, out: int) -> None:
         rates = way.rates
         assert rates is not None
-        self._moved += (into * rates.gb_in + out * rates.gb_out) // GB
+        self.moved += (into * rates.gb_in + out * rates.gb_out) // GB
 
     def lends(self) -> None:
         """A pass has come to the store. What was decided before the run ended may come late."""
@@ -343,14 +345,12 @@ class Referee:
 
     def _ends(self, event: Ended) -> None:
         world, spec = self._world, self.spec
-        self.ended = event.outcome
+        self.ended, self.ended_at = event.outcome, world.now
         rights: dict[str, Callable[[], bool]] = {
             "succeeded": lambda: any(job.finished for job in self.jobs.values()),
             "failed": self._failed,
             "cancelled": lambda: self.cancelled,
-            "too_late": lambda: (
-                spec.hard and spec.deadline_s is not None and world.now + SKEW_S >= spec.deadline_s
-            ),
+            "too_late": self._too_late,
             "out_of_budget": self._poor,
             "too_long": self._too_long,
             "idle": lambda: any(job.hung for job in self.jobs.values()),
@@ -382,12 +382,40 @@ class Referee:
         nothing_left = all(w.what in shut for w in self.spec.ways)
         if failures > 3 * self.spec.tries + 3:
             raise Violation(f"{self.run_id} was tried {failures} times, not {self.spec.tries}")
-        return failures >= self.spec.tries or troubles >= MOST_TROUBLES or nothing_left
+        hung = any(job.hung for job in self.jobs.values())
+        # Up for all that they were given, twice in a row.
+        overlong = sum(isinstance(e, LegOver) and e.cause == HARD_STOP for e in events) > 1
+        tried = failures >= self.spec.tries or troubles >= MOST_TROUBLES
+        return tried or nothing_left or hung or overlong
+
+    def _too_late(self) -> bool:
+        """A hard deadline has passed, or cannot be met with the fastest machines there are; where
+        money is limited, these may be too dear."""
+        spec = self.spec
+        if not spec.hard or spec.deadline_s is None:
+            return False
+        done = max((job.step for job in self.jobs.values()), default=0.0)
+        tried = {self._requests[leg].way.instance_type for leg in self.jobs}
+        # What was not tried is as fast as was thought.
+        rates = {
+            kind: rate if kind in tried else min(rate, 1.0)
+            for kind, rate in self.scenario.true_rates.items()
+        }
+        each = [
+            (spec.work - done) / (way.rate * rates[way.instance_type])
+            + way.start_s
+            + way.facts.queues * QUEUE_S
+            for way in spec.ways
+        ]
+        left_s = max(each) if self.scenario.limited_money else min(each)
+        again_s = opening.again_s(spec.ways)  # a window takes a start
+        open_s = spec.schedule.usable_s(self._world.now, spec.deadline_s, again_s)
+        return self._world.now >= spec.deadline_s - SKEW_S or left_s + SKEW_S + STALL_S >= open_s
 
     def _poor(self) -> bool:
         spec = self.spec
         assert spec.budget is not None
-        left = spec.budget - self.rented.charged() - self._moved
+        left = spec.budget - self.rented.charged() - self.moved
         return any(left * 3600 < RESERVED_S * (way.price_all + way.save) for way in spec.ways)
 
     def _too_long(self) -> bool:
@@ -465,7 +493,7 @@ class Referee:
         if sum(p.micros for p in posted) != charged:
             total = sum(p.micros for p in posted)
             raise Violation(f"{self.run_id}: the ledger says {total}, the cloud {charged}")
-        self._budget(charged + self._moved)
+        self._budget(charged + self.moved)
         if not self._lied and not self.attacked:
             self._is_paid_for()
         most_s, up_s = self.spec.max_duration_s, self.rented.up_s()

@@ -104,6 +104,10 @@ class Scenario(Struct, frozen=True):
     """What they like to say best."""
 
     @property
+    def limited_money(self) -> bool:
+        return bool(self.spec.budget or self.month)
+
+    @property
     def limited(self) -> bool:
         """In what it may use up, or until when: nobody may stop in the middle for too long."""
         spec = self.spec

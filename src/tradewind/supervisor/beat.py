@@ -130,6 +130,8 @@ def renew(me: Me, uptime_s: float) -> Steps[None]:
 
 def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None]:
     me.saved = max(me.saved, job.saved)
+    if job.state == "running":
+        me.stalled_s = job.stalled_s  # how it stood is told to the end
     beat = Heartbeat(
         machine_id=me.machine_id,
         leg=me.leg,
@@ -146,7 +148,7 @@ def report(me: Me, job: Job, uptime_s: float, usage: Usage | None) -> Steps[None
         notice=me.notice,
         at_risk=me.at_risk,
         reason=me.reason[:MOST_WORDS],
-        stalled_s=job.stalled_s,
+        stalled_s=me.stalled_s,
         idle_s=job.idle_s,
         figures=job.figures,
         pass_left_s=me.pass_left_s(uptime_s),

@@ -106,6 +106,8 @@ class Me:
     """The same, when it was killed last."""
     saved: float = 0.0
     """The most that was reported: it stays saved, whatever a job that begins again says."""
+    stalled_s: float = 0.0
+    """For how long the job had made no step when it was last seen at work."""
     launch_id: str = ""
     """Under which its passes lie in the store."""
     pass_for_s: int = 0

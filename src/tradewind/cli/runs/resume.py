@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tradewind.cli import render
 from tradewind.cli.base import Command
 
 
@@ -41,7 +42,7 @@ def command(
     """Resume a run that failed, was stopped or ran out of money, from its last checkpoint."""
     from tradewind import store as stores
     from tradewind.api import orders
-    from tradewind.base.units import parse_duration, parse_money
+    from tradewind.base.units import format_hours, parse_duration, parse_money
     from tradewind.cli.runs import follow
     from tradewind.journal import runs_store
 
@@ -52,4 +53,10 @@ def command(
     if detach:
         orders.check_attended(opened, run_id, attended=attended, budget=money)
     orders.resume(opened, run_id, budget=money, within_s=within_s)
+    late_s = orders.late_by_s(opened, run_id)
+    if late_s:
+        render.remark(
+            f"Its deadline passed {format_hours(late_s / 3600)} ago: it is finished for the least"
+            " money. `tradewind stop` and `resume --deadline 12h` give it another one."
+        )
     follow.carry_out(opened, run_id, detach=detach, as_json=as_json)
