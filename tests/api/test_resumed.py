@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lifecycle.builders import AT, RUN, submitted
+from tests.lifecycle.builders import AT, submitted
 from tradewind.api import orders
 from tradewind.base.errors import InvalidValue
 from tradewind.journal import journal, runs_store
-from tradewind.model.event import Closed, Ended
+from tradewind.model.event import Closed, Ended, Event
+from tradewind.sim.faults import RUN
 from tradewind.store.memory import MemoryStore
 
 
 def over(*, hard: bool) -> MemoryStore:
     """A run that has ended, a long time after its deadline."""
     store = MemoryStore()
-    events = [
+    events: list[Event] = [
         submitted(deadline_s=AT.timestamp() - 7200, hard=hard),
         Ended(outcome="too_late", reason="the deadline has passed"),
         Closed(reason="every machine has ended"),

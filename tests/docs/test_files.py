@@ -21,6 +21,7 @@ from tradewind.catalog import account
 from tradewind.controller import budgetfile
 from tradewind.economics import team
 from tradewind.providers.local import files
+from tradewind.sim.market import script as market
 
 YAML = [b for b in blocks.every() if b.language == "yaml"]
 JSON = [b for b in blocks.every() if b.language == "json"]
@@ -39,6 +40,8 @@ def test_yaml_is_a_file_of_ours(block: blocks.Block) -> None:
         assert budgetfile.read(block.text, block.page)
     elif keys == {"shared"}:
         assert chargefile.read(block.text, block.page)
+    elif "ways" in keys:
+        assert market.read(block.text, block.page).offered
     elif "workloads" in keys:
         assert team.read(block.text, block.page, lambda name: (8.0, 5.0)).jobs
     else:

@@ -16,7 +16,7 @@ from tradewind.controller.memory import RunMemory
 from tradewind.lifecycle.seen import Month
 from tradewind.lifecycle.state import RunState
 from tradewind.model import places
-from tradewind.model.action import Action, Launch, Terminate, Withdraw
+from tradewind.model.action import Action, Launch, Record, Terminate, Withdraw
 from tradewind.model.event import (
     Event,
     Forecast,
@@ -121,7 +121,20 @@ class NeverAnnounces(Controller):
 
 
 class SpendsFreely(Controller):
-    """Gives every machine a week, whatever the budget."""
+    """Gives every machine a week, whatever the budget, and ends none when that is spent."""
+
+    def _decide(
+        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+    ) -> list[Action]:
+        return [
+            action
+            for action in super()._decide(memory, sight, wrote, month)
+            if not (
+                isinstance(action, Record)
+                and isinstance(action.event, LegDraining)
+                and action.event.cause == "budget"
+            )
+        ]
 
     def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
         generous: list[Event] = []

@@ -9,6 +9,7 @@ import click
 from tradewind.base.errors import TradewindError
 from tradewind.cli import render
 from tradewind.cli.base import Group
+from tradewind.cli.sim.simmarket import market
 from tradewind.cli.sim.simserve import serve
 from tradewind.cli.sim.simtrace import trace
 
@@ -33,6 +34,7 @@ def command() -> None:
 
 command.add_command(trace)
 command.add_command(serve)
+command.add_command(market)
 
 
 @command.command(
