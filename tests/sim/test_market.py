@@ -69,7 +69,7 @@ def with_policy(policy: Callable[[Known], Choice]) -> Any:
             "rare-saves-lost-twice",
             lambda known: careful.choose(replace(known, unsaved=0, between=0)),
         ),
-        ("late-anyway", lambda known: safety.safest(known)),
+        ("late-anyway", on_demand),
     ],
 )
 def test_a_worse_policy_is_found_out(name: str, policy: Callable[[Known], Choice]) -> None:

@@ -1,8 +1,8 @@
 """When no machine makes the deadline any more.
 
-Then time has no worth of its own, unless the user says what an hour late costs: what finishes for
-the least money is held, spot too. A deadline is given up only when the best of all machines, those
-that cannot be had just now among them, would miss it by more than speeds are known to.
+Then time has no worth of its own: what finishes for the least money is held, spot too. A deadline
+is given up only when the best of all machines, those that cannot be had just now among them, would
+miss it by more than speeds are known to.
 """
 
 from __future__ import annotations

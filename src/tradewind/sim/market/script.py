@@ -38,7 +38,6 @@ _WAY = (
     "write",
 )  # fmt: skip
 _LIMITS = ("deadline", "hard", "budget", "max_duration", "late")
-_TAKES_S = 1800.0
 SHIPPED = Path(__file__).parent / "data"
 
 
