@@ -14,6 +14,7 @@ from tradewind.base import clock
 from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.cli import render
 from tradewind.cli.base import Command
+from tradewind.cli.plan import askoptions
 
 if TYPE_CHECKING:
     from tradewind.measure.figures import Figures
@@ -43,8 +44,7 @@ class _Due:
       --trace requests.csv --duration 10m
     """,
 )
-@click.argument("url")
-@click.option("--model", metavar="NAME", help="As the server calls it. Default: the only one.")
+@askoptions.of_the_server
 @click.option(
     "--rate",
     type=click.FloatRange(0.001, 10_000),
@@ -78,18 +78,7 @@ class _Due:
 @click.option("--ttft", metavar="TIME", help="Target for the first token, e.g. 500ms.")
 @click.option("--tpot", metavar="TIME", help="Target for each further token, e.g. 50ms.")
 @click.option("--e2e", metavar="TIME", help="Target for a whole request, e.g. 10s.")
-@click.option(
-    "--key-env",
-    default="OPENAI_API_KEY",
-    show_default=True,
-    metavar="NAME",
-    help="The variable that holds the server's key, if it wants one.",
-)
-@click.option(
-    "--timeout", type=click.FloatRange(1, 3600), default=120.0, show_default=True,
-    help="Seconds without an event after which a request has failed.",
-)  # fmt: skip
-@click.option("--seed", type=int, help="Draw the same prompts and moments again.")
+@askoptions.of_the_requests
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     url: str, model: str | None, rate: float | None, duration: str | None, arrivals: str,

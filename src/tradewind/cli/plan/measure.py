@@ -12,6 +12,7 @@ from tradewind.base import clock
 from tradewind.base.errors import InvalidValue, NotFound, SourceFailed
 from tradewind.cli import render
 from tradewind.cli.base import Command
+from tradewind.cli.plan import askoptions
 
 if TYPE_CHECKING:
     from tradewind.measure.figures import Figures, Load
@@ -35,8 +36,7 @@ _SHARES = (0.5, 0.8)  # of the most requests/s seen, offered as an open loop
       --lengths 200:100,2000:200 --out own.csv
     """,
 )
-@click.argument("url")
-@click.option("--model", metavar="NAME", help="As the server calls it. Default: the only one.")
+@askoptions.of_the_server
 @click.option(
     "--lengths",
     default="512:128",
@@ -76,18 +76,7 @@ _SHARES = (0.5, 0.8)  # of the most requests/s seen, offered as an open loop
 @click.option("--weights", metavar="FORMAT", help="Of the served weights: bf16, fp8, int4 …")
 @click.option("--as", "known_as", metavar="MODEL", help="What the estimate calls the model.")
 @click.option("--tp", type=click.IntRange(min=1), help="Tensor-parallel degree of the server.")
-@click.option(
-    "--key-env",
-    default="OPENAI_API_KEY",
-    show_default=True,
-    metavar="NAME",
-    help="The variable that holds the server's key, if it wants one.",
-)
-@click.option(
-    "--timeout", type=click.FloatRange(1, 3600), default=120.0, show_default=True,
-    help="Seconds without an event after which a request has failed.",
-)  # fmt: skip
-@click.option("--seed", type=int, help="Draw the same prompts and moments again.")
+@askoptions.of_the_requests
 @click.option("--out", metavar="FILE", help="Write the points as CSV; a file that is there grows.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(

@@ -1,4 +1,4 @@
-"""What `tradewind cost` is asked for besides its table, reckoned; costviews.py shows it."""
+"""What `tradewind cost` is asked for besides its table, reckoned and not yet told."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tradewind.journal.runs_store import Loaded
     from tradewind.ledger.chargeback import Charged, Shared
     from tradewind.ledger.idle import IdleLine
+    from tradewind.ledger.outlook import Forecast, Unusual
     from tradewind.ledger.postings import RunCost
     from tradewind.ledger.units import UnitCost
     from tradewind.store import Store
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
+    """Each as the option of its name says it."""
+
+    forecast: bool
+    unusual: bool
     units: bool
     idle: bool
     chargeback: str | None
     unread: str | None
 
-    def __bool__(self) -> bool:
+    @property
+    def tables(self) -> bool:
+        """Is there a table besides the first? CSV has room for one."""
         return bool(self.units or self.idle or self.chargeback or self.unread)
 
     def rules(self) -> list[Shared]:
@@ -36,33 +43,18 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class More:
+    """None is what was not asked for."""
+
     now_s: float
     asked: Asked
     by: str
+    forecast: Forecast | None = None
+    unusual: Sequence[Unusual] | None = None
     units: Sequence[UnitCost] | None = None
     services_left_out: bool = False
     idle: Sequence[IdleLine] | None = None
     charges: Charged | None = None
     unread: Sequence[Unread] | None = None
-
-    @property
-    def document(self) -> dict[str, Any]:
-        from tradewind.cli.runs import costviews
-
-        unread = None if self.unread is None else (self.unread, self.asked.unread or "")
-        return costviews.document(self.units, self.idle, self.charges, unread)
-
-    def show(self) -> None:
-        from tradewind.cli.runs import costviews
-
-        if self.charges is not None:
-            costviews.charges(self.charges)
-        if self.units is not None:
-            costviews.units(self.units, self.by, self.services_left_out)
-        if self.idle is not None:
-            costviews.idle(self.idle, owner(self.by))
-        if self.unread is not None:
-            costviews.unread(self.unread, self.now_s, self.asked.unread or "")
 
 
 def owner(by: str) -> str:
@@ -85,10 +77,11 @@ def make(
 ) -> More:
     """`named`: `loaded` are the runs that were asked for, and not all of the store."""
     from tradewind.base.units import parse_duration
-    from tradewind.ledger import chargeback, idle
+    from tradewind.ledger import chargeback, idle, outlook
     from tradewind.upkeep import unread
 
     now_s = now.timestamp()
+    posted = [posting for cost in costs for posting in cost.postings]
     charges = left = lines = None
     if asked.chargeback:
         charges = chargeback.charged(costs, rules, int(now_s), since_s, until_s)
@@ -99,7 +92,6 @@ def make(
         every = [
             part for cost in costs for part in idle.idle_of(cost, commits[cost.run_id], now)
         ]  # fmt: skip
-        posted = [posting for cost in costs for posting in cost.postings]
         lines = idle.lines(every, posted, key_of(owner(by)), since_s, until_s)
     if asked.unread:
         left = unread.find(store, loaded, now_s, parse_duration(asked.unread))
@@ -109,6 +101,8 @@ def make(
         now_s=now_s,
         asked=asked,
         by=by if _whole(by) else "run",
+        forecast=outlook.forecast(posted, int(now_s)) if asked.forecast else None,
+        unusual=outlook.unusual(costs) if asked.unusual else None,
         units=counted[0],
         services_left_out=counted[1],
         idle=lines,

@@ -1,24 +1,64 @@
-"""What `tradewind cost` shows below its table: units, idle machines, charges, unread data."""
+"""What `tradewind cost` shows people below its table: costmore.py has reckoned it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from tradewind.base.units import format_bytes, format_count, format_money, usd
+from tradewind.base.units import format_bytes, format_count, format_money
 from tradewind.cli import render
 from tradewind.cli.render import Column
+from tradewind.cli.runs import costmore
 
 if TYPE_CHECKING:
     from tradewind.ledger.chargeback import Charged
     from tradewind.ledger.idle import IdleLine
+    from tradewind.ledger.outlook import Forecast, Unusual
     from tradewind.ledger.units import UnitCost
     from tradewind.upkeep.unread import Unread
 
 
-def units(found: Sequence[UnitCost], what: str, services_left_out: bool) -> None:
+def show(found: costmore.More) -> None:
+    if found.forecast is not None:
+        _forecast(found.forecast)
+    if found.unusual is not None:
+        _unusual(found.unusual)
+    if found.charges is not None:
+        _charges(found.charges)
+    if found.units is not None:
+        _units(found.units, found.by, found.services_left_out)
+    if found.idle is not None:
+        _idle(found.idle, costmore.owner(found.by))
+    if found.unread is not None:
+        _unread(found.unread, found.now_s, found.asked.unread or "")
+
+
+def _forecast(found: Forecast) -> None:
+    click.echo()
+    low, high = (format_money(each, digits=2) for each in (found.low, found.high))
+    render.paragraph(
+        f"{found.month}: {format_money(found.spent, digits=2)} until now,"
+        f" {format_money(found.likely, digits=2)} likely by its end; {low} to {high} in eight"
+        f" of ten cases, if its {found.days_left:.1f} days left are like the last"
+        f" {render.count(found.seen_days, 'day')}, which decides it."
+    )
+
+
+def _unusual(found: Sequence[Unusual]) -> None:
+    click.echo()
+    for one in found:
+        render.paragraph(
+            f"{one.run_id} ({one.name}) cost {format_money(one.micros, digits=2)}:"
+            f" {one.times:.1f}× its kind, {format_money(one.usual, digits=2)} in the middle of"
+            f" {one.others} others."
+        )
+    if not found:
+        render.note("No run cost 3 times others of its name, of which there must be 3.")
+
+
+def _units(found: Sequence[UnitCost], what: str, services_left_out: bool) -> None:
     click.echo()
     if services_left_out:
         render.note(
@@ -55,7 +95,7 @@ def _amount(done: float) -> str:
     return format_count(round(done), digits=3) if done >= 1000 else f"{done:,.4g}"
 
 
-def idle(found: Sequence[IdleLine], what: str) -> None:
+def _idle(found: Sequence[IdleLine], what: str) -> None:
     from tradewind.ledger.idle import ENDING, IDLE, STARTING
 
     click.echo()
@@ -88,7 +128,7 @@ def idle(found: Sequence[IdleLine], what: str) -> None:
     )
 
 
-def charges(found: Charged) -> None:
+def _charges(found: Charged) -> None:
     click.echo()
     columns = [
         Column("PROJECT", grow=True, least=12, keep=9),
@@ -122,7 +162,7 @@ def charges(found: Charged) -> None:
         )
 
 
-def unread(found: Sequence[Unread], now_s: float, age: str) -> None:
+def _unread(found: Sequence[Unread], now_s: float, age: str) -> None:
     click.echo()
     if not found:
         render.note(f"Nothing of a run that is over is unread for {age}.")
@@ -153,47 +193,3 @@ def unread(found: Sequence[Unread], now_s: float, age: str) -> None:
         " other programs have read is not known."
     )
     click.echo(f"Remove it: tradewind sweep --unread {age}")
-
-
-def document(
-    units: Sequence[UnitCost] | None,
-    idle: Sequence[IdleLine] | None,
-    charges: Charged | None,
-    unread: tuple[Sequence[Unread], str] | None,
-) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if units is not None:
-        found["units"] = [
-            {"what": one.what, "unit": one.words, "done": one.done, "cost_usd": usd(one.micros),
-             "unit_usd": one.usd, "runs": one.runs}
-            for one in units
-        ]  # fmt: skip
-    if idle is not None:
-        found["idle"] = [
-            {"what": line.what, "paid_hours": round(line.seconds / 3600, 4),
-             "cost_usd": usd(line.micros), "idle_hours": round(line.idle_s / 3600, 4),
-             "idle_usd": usd(line.idle_micros),
-             "by_why_usd": {why: usd(each) for why, each in line.by_why.items()}}
-            for line in idle
-        ]  # fmt: skip
-    if charges is not None:
-        found["chargeback"] = {
-            "projects": [
-                {"project": each.project, "own_usd": usd(each.own),
-                 "shared_usd": dict(zip(charges.rules, map(usd, each.parts), strict=True)),
-                 "charged_usd": usd(each.total)}
-                for each in charges.charges
-            ],
-            "charged_to_nobody_usd": {name: usd(micros) for name, micros in charges.left},
-        }  # fmt: skip
-    if unread is not None:
-        found["unread"] = {
-            "runs": [
-                {"run": one.run_id, "name": one.name, "outcome": one.outcome, "bytes": one.bytes,
-                 "month_usd": None if one.month is None else usd(one.month),
-                 "project": one.project or None, "since_s": round(one.since_s)}
-                for one in unread[0]
-            ],
-            "remove": f"tradewind sweep --unread {unread[1]}",
-        }  # fmt: skip
-    return found

@@ -135,22 +135,8 @@ def command(
 
     The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
     run to a process in the background, and says how to come back."""
-    on_clouds = registry.chosen(named)
-    if on_clouds == (registry.LOCAL,):
-        on_clouds, local = (), True
-    if local and on_clouds:
-        raise click.UsageError(
-            "--local rehearses all of the plan on this computer, and excludes --on;"
-            f" --on {','.join(dict.fromkeys((*on_clouds, registry.LOCAL)))} uses this computer too"
-        )
-    if regions and local:
-        raise click.UsageError("--region goes with --on")
-    if not local and (nodes or chaos or trace):
-        raise click.UsageError("--nodes, --chaos and --trace go with --local")
-    if chaos and trace:
-        raise click.UsageError("--chaos and --trace exclude each other")
-    if trace_speed is not None and not trace:
-        raise click.UsageError("--trace-speed goes with --trace")
+    on_clouds, local = _where(named, local, regions)
+    _check_rehearsal(local, nodes, chaos, trace, trace_speed)
     if swept and not detach:
         raise click.UsageError("--sweep makes several runs: add --detach")
     from tradewind import store as stores
@@ -197,6 +183,35 @@ def command(
         return
     run_id = submit.submit(opened, spec, where, wish)
     follow.carry_out(opened, run_id, detach=detach, as_json=as_json)
+
+
+def _where(
+    named: Sequence[str], local: bool, regions: Sequence[str]
+) -> tuple[tuple[str, ...], bool]:
+    """The clouds to rent from, and whether this computer rehearses the plan instead of them."""
+    on_clouds = registry.chosen(named)
+    if on_clouds == (registry.LOCAL,):
+        on_clouds, local = (), True
+    if local and on_clouds:
+        raise click.UsageError(
+            "--local rehearses all of the plan on this computer, and excludes --on;"
+            f" --on {','.join(dict.fromkeys((*on_clouds, registry.LOCAL)))} uses this computer too"
+        )
+    if regions and local:
+        raise click.UsageError("--region goes with --on")
+    return on_clouds, local
+
+
+def _check_rehearsal(
+    local: bool, nodes: int | None, chaos: str | None, trace: str | None, speed: float | None
+) -> None:
+    """Options that shape a rehearsal mean nothing without one."""
+    if not local and (nodes or chaos or trace):
+        raise click.UsageError("--nodes, --chaos and --trace go with --local")
+    if chaos and trace:
+        raise click.UsageError("--chaos and --trace exclude each other")
+    if speed is not None and not trace:
+        raise click.UsageError("--trace-speed goes with --trace")
 
 
 def _show_sweep(every: Sequence[Spec]) -> None:
