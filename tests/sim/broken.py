@@ -11,12 +11,13 @@ from tradewind.base import signing
 from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.base.steps import Steps
 from tradewind.controller import Controller
-from tradewind.controller.controller import Sight, _news
+from tradewind.controller.launching import news
 from tradewind.controller.memory import RunMemory
+from tradewind.controller.sight import Sight
 from tradewind.lifecycle.seen import Month
 from tradewind.lifecycle.state import RunState
 from tradewind.model import places
-from tradewind.model.action import Action, Launch, Record, Terminate, Withdraw
+from tradewind.model.action import Action, Forget, Launch, Record, Terminate, Withdraw
 from tradewind.model.event import (
     Event,
     Forecast,
@@ -237,7 +238,7 @@ class KeepsHalfAGang(Controller):
 
     def _came(self, memory: RunMemory, event: Event) -> Steps[None]:
         """What is never recorded is not tried for ever: its leg may be over meanwhile."""
-        while _news(memory.state, event):
+        while news(memory.state, event):
             live = {leg.number for leg in memory.state.legs}
             mine = getattr(event, "machines", ())
             if mine and not live & {each.leg for each in mine}:
@@ -249,8 +250,13 @@ class KeepsHalfAGang(Controller):
 class KeepsPasses(Controller):
     """What was lent lies in the store when its run has ended."""
 
-    def _forget_passes(self, memory: RunMemory) -> Steps[None]:
-        yield from ()
+    def _perform(self, memory: RunMemory, actions: Iterable[Action]) -> Steps[None]:
+        for action in actions:
+            if isinstance(action, Forget):
+                for life in range(1, memory.state.life + 1):
+                    yield Delete(places.live(memory.run_id, life))
+            else:
+                yield from super()._perform(memory, [action])
 
 
 class LendsForEver(Controller):

@@ -209,7 +209,7 @@ def test_a_ledger_that_believes_the_first_report_is_caught(
                 kept.append(event)
         return postings(kept)
 
-    monkeypatch.setattr("tradewind.sim.referee.postings", hasty)
+    monkeypatch.setattr("tradewind.sim.money.postings", hasty)
     assert caught("the ledger says")
 
 

@@ -16,73 +16,34 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from math import inf
 
-from tradewind.base import signing
 from tradewind.base.errors import InvalidValue, NotFound, SourceFailed, TooLarge, TradewindError
 from tradewind.base.steps import Steps
+from tradewind.controller import passes
+from tradewind.controller.launching import launch, news
 from tradewind.controller.memory import Memory, RunMemory
 from tradewind.controller.purse import AskMonth
+from tradewind.controller.sight import Sight, look
 from tradewind.journal import journal
 from tradewind.lifecycle import beats as claims
 from tradewind.lifecycle.capacity import Answer, answers
-from tradewind.lifecycle.decide import LENT_S, decide
-from tradewind.lifecycle.fold import UNTOLD, fold
+from tradewind.lifecycle.decide import decide
+from tradewind.lifecycle.fold import fold
 from tradewind.lifecycle.seen import Month, Seen
 from tradewind.lifecycle.state import RunState
 from tradewind.lifecycle.states import NO_RETURN
 from tradewind.lifecycle.usage import doubtful, used, weighed
 from tradewind.model import bounds, places
 from tradewind.model.action import Action, Forget, Launch, Lend, Record, Terminate, Withdraw
-from tradewind.model.event import (
-    CancelAsked,
-    Closed,
-    Event,
-    LaunchRefused,
-    LaunchUnknown,
-    LegOver,
-    LegQueued,
-    LegUp,
-    MachinesFound,
-    Resumed,
-    Submitted,
-    Warned,
-)
-from tradewind.model.run import Listing, Machine, Queued, Spec, Way
+from tradewind.model.event import CancelAsked, Closed, Event, Resumed, Submitted
+from tradewind.model.run import Machine, Queued, Spec, Way
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
-from tradewind.providers.base import (
-    LaunchMachines,
-    ListAll,
-    Listed,
-    ListMachines,
-    Refused,
-    TerminateMachines,
-    WithdrawLaunches,
-)
-from tradewind.store.lending import LendPass
-from tradewind.store.steps import Create, Delete, Find, GetMany, ListAfter, Weigh
+from tradewind.providers.base import TerminateMachines, WithdrawLaunches
+from tradewind.store.steps import Create, Delete, Find, GetMany, Weigh
 
 _ROUNDS = 20
 _NOTHING: dict[str, tuple[str, Machine]] = {}
 _NONE_QUEUED: dict[str, tuple[str, Queued]] = {}
-
-
-class Sight:
-    """What one look has brought."""
-
-    __slots__ = ("at", "by_run", "clocks", "marked", "queued", "runs", "services", "troubles")
-
-    def __init__(self, at: float) -> None:
-        self.at = at
-        self.clocks: dict[str, int] = {}
-        self.by_run: dict[str, dict[str, tuple[str, Machine]]] = {}
-        self.queued: dict[str, dict[str, tuple[str, Queued]]] = {}
-        """By run and launch id."""
-        self.marked: dict[str, list[int]] = {}
-        """The lives of each run that there are marks of."""
-        self.runs: list[str] = []
-        self.services: list[str] = []
-        self.troubles: list[tuple[str, TradewindError]] = []
-        """Providers that could not be listed, and why."""
 
 
 class Controller:
@@ -155,47 +116,7 @@ class Controller:
         return False
 
     def look(self) -> Steps[Sight]:
-        sight = Sight(self._watch())
-        listed: Listed
-        try:
-            listed = yield ListAll(self._providers)
-        except TradewindError as error:
-            listed = dict.fromkeys(self._providers, error)
-        for provider in self._providers:
-            listing = listed[provider]
-            if isinstance(listing, TradewindError):
-                sight.troubles.append((provider, listing))
-                continue  # nothing is concluded from what could not be seen
-            sight.clocks[provider] = listing.at_s
-            for machine in listing.machines:
-                of_run = sight.by_run.setdefault(machine.run_id, {})
-                if of_run.get(machine.machine_id, (provider,))[0] != provider:
-                    raise InvalidValue(
-                        f"two providers have a machine {machine.machine_id}",
-                        hint="this is a bug: ids begin with the provider's name",
-                    )
-                of_run[machine.machine_id] = (provider, machine)
-            for queued in listing.queued:
-                sight.queued.setdefault(queued.run_id, {})[queued.launch_id] = (provider, queued)
-        keys: list[str] = yield ListAfter(places.LIVE)
-        for key in keys:
-            service = places.marked_service(key)
-            if service is not None:
-                sight.services.append(service)
-                continue
-            name, life = places.marked(key)
-            if not places.is_run_id(name):
-                continue  # nobody who submits makes such a mark
-            sight.marked.setdefault(name, []).append(life)
-        sight.runs = list(sight.marked) + [
-            name
-            for name, machines in sight.by_run.items()
-            if name not in sight.marked and not self._settled(name, machines)
-        ]
-        known = set(sight.runs)
-        sight.runs += [name for name in sight.queued if name not in known]
-        self._forget_others(sight)
-        return sight
+        return (yield from look(self._providers, self._watch(), self.memory))
 
     def tick(self, run_id: str, sight: Sight) -> Steps[RunState]:
         memory = self.memory.runs.get(run_id)
@@ -219,7 +140,7 @@ class Controller:
                 events = [*(yield from self._last_words(memory)), *events]
             if (yield from self._record(memory, events)):
                 wrote |= {memory.state.number}
-                yield from self._take_back(memory, events)
+                yield from passes.take_back(memory, events)
             yield from self._feel_new(memory)
         return memory.state
 
@@ -309,86 +230,24 @@ class Controller:
                 except SourceFailed:
                     continue
             elif isinstance(action, Lend):
-                yield from self._lend(memory, action)
+                warning = yield from passes.lend(memory, action, self._watch())
+                if warning is not None:
+                    yield from self._record(memory, [warning])
             elif isinstance(action, Forget):
-                yield from self._forget_passes(memory)
+                yield from passes.forget(memory)
                 for life in range(1, memory.state.life + 1):
                     yield Delete(places.live(memory.run_id, life))
 
-    def _lend(self, memory: RunMemory, action: Lend) -> Steps[None]:
-        """A lender that refuses is told of once a leg: the machine will save and stop in time."""
-        whose = action.machine_id or action.launch_id
-        if action.rank is None:
-            key = places.first_pass(memory.run_id, action.launch_id)
-        else:
-            key = places.a_pass(memory.run_id, action.launch_id, action.rank)
-        memory.lent[whose] = self._watch()
-        try:
-            yield LendPass(memory.run_id, key, action.for_s)
-        except TradewindError as error:
-            if action.rank is None:  # no machine will say that its own ends: soon again
-                memory.lent[whose] -= action.for_s / 2 - LENT_S
-            legs = memory.state.requests.items()
-            leg = next(number for number, each in legs if each.launch_id == action.launch_id)
-            if memory.state.warned.get("pass", 0) < leg:
-                who = f"machine {whose}" if action.machine_id else f"leg {leg}, in its queue,"
-                why = f"{who} was lent no new pass to the store: {error}"
-                yield from self._record(memory, [Warned(about="pass", level=leg, reason=why)])
-
-    def _take_back(self, memory: RunMemory, events: Sequence[Event]) -> Steps[None]:
-        """What machines began with, once all of them hold it, or none will: a link to what was in a
-        queue lasts for days. It ends by itself, too."""
-        for event in events:
-            if isinstance(event, LegUp | LegOver):
-                request = memory.state.requests[event.leg]
-                if request.way.pass_s and (isinstance(event, LegUp) or request.way.facts.queues):
-                    yield Delete(places.first_pass(memory.run_id, request.launch_id))
-
-    def _forget_passes(self, memory: RunMemory) -> Steps[None]:
-        if any(request.way.pass_s for request in memory.state.requests.values()):
-            for key in (yield ListAfter(places.passes(memory.run_id))):
-                yield Delete(key)
-
     def _launch(self, memory: RunMemory, action: Launch) -> Steps[None]:
-        request = action.request
-        provider, leg = request.way.provider, request.leg
-        after = next(each.requested_at for each in memory.state.legs if each.number == leg)
-        try:
-            listing: Listing = yield ListMachines(provider)
-        except SourceFailed as error:
-            # What is not looked at first is not bought; and without a token nobody else does.
-            if not request.way.facts.tokens:
-                unseen = f"what there is could not be listed: {error.message}"
-                yield from self._came(
-                    memory, LaunchRefused(leg=leg, kind="throttled", reason=unseen)
-                )
-            return
-        found = tuple(m for m in listing.machines if m.launch_id == request.launch_id)
-        waits = any(queued.launch_id == request.launch_id for queued in listing.queued)
-        event: Event
-        if found:
-            event = MachinesFound(machines=found, reason="they were bought already")
-        elif waits:
-            event = LegQueued(leg=leg, reason=UNTOLD[1])
-        else:
-            try:
-                key = signing.key_of(self.seed, request.launch_id) if request.signed else ""
-                bought: Sequence[Machine] = yield LaunchMachines(request, after, key)
-                event = LegQueued(leg=leg, reason=UNTOLD[0])
-                if bought or not request.way.facts.queues:
-                    event = MachinesFound(
-                        machines=tuple(bought), reason="the provider launched them"
-                    )
-            except Refused as refused:
-                why = f"{refused.message}; {refused.hint}" if refused.hint else refused.message
-                event = LaunchRefused(leg=leg, kind=refused.kind, reason=why)
-            except SourceFailed as error:
-                event = LaunchUnknown(leg=leg, reason=error.message)
-        yield from self._came(memory, event)
+        request, legs = action.request, memory.state.legs
+        after = next(each.requested_at for each in legs if each.number == request.leg)
+        event = yield from launch(request, after, self.seed)
+        if event is not None:
+            yield from self._came(memory, event)
 
     def _came(self, memory: RunMemory, event: Event) -> Steps[None]:
         """Records what came of a launch, for as long as that is news."""
-        while _news(memory.state, event):
+        while news(memory.state, event):
             if (yield from self._record(memory, [event])):
                 return
 
@@ -456,31 +315,6 @@ class Controller:
         if any(name not in memory.pulses for name in memory.state.claimed):
             yield from self._feel(memory)
 
-    def _settled(self, run_id: str, machines: dict[str, tuple[str, Machine]]) -> bool:
-        """Whether a run that is over has accounted for all that is listed of it."""
-        memory = self.memory.runs.get(run_id)
-        if memory is None or memory.state.phase != "closed":
-            return False
-        known = memory.state.machines
-        return all(
-            name in known and known[name].ended and known[name].machine == machine
-            for name, (_, machine) in machines.items()
-        )
-
-    def _forget_others(self, sight: Sight) -> None:
-        for name in [n for n in self.memory.runs if n not in sight.marked]:
-            if name not in sight.by_run and name not in sight.queued:
-                del self.memory.runs[name]
-        if self.memory.unclaimed and len(sight.clocks) == len(self._providers):
-            listed = {
-                name
-                for found in (sight.by_run, sight.queued)
-                for of_run in found.values()
-                for name in of_run
-            }
-            for name in [n for n in self.memory.unclaimed if n not in listed]:
-                del self.memory.unclaimed[name]
-
 
 def _beat_of(run_id: str, machine_id: str) -> Steps[bytes | None]:
     """None: it has written none yet, or what is there is too large to be one: it is silent."""
@@ -488,14 +322,3 @@ def _beat_of(run_id: str, machine_id: str) -> Steps[bytes | None]:
     with suppress(TooLarge):
         found = yield Find(places.heartbeat(run_id, machine_id), bounds.HEARTBEAT)
     return found
-
-
-def _news(state: RunState, event: Event) -> bool:
-    """Whether what came of a launch is still to be recorded, now that others wrote something."""
-    if isinstance(event, MachinesFound):
-        return any(machine.machine_id not in state.machines for machine in event.machines)
-    assert isinstance(event, LaunchRefused | LaunchUnknown | LegQueued)
-    leg = next((each for each in state.legs if each.number == event.leg), None)
-    if leg is None or leg.state != "requested":
-        return False
-    return not isinstance(event, LaunchUnknown) or not leg.unknown

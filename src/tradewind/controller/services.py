@@ -16,9 +16,10 @@ from msgspec.structs import replace as replaced
 
 from tradewind.base.steps import Steps
 from tradewind.controller import farfronts
-from tradewind.controller.controller import Controller, Sight
+from tradewind.controller.controller import Controller
 from tradewind.controller.loads import Loads
 from tradewind.controller.memory import RunMemory
+from tradewind.controller.sight import Sight
 from tradewind.journal import journal
 from tradewind.journal.services_book import BOOK
 from tradewind.lifecycle import fold as fold_run

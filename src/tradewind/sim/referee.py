@@ -2,14 +2,15 @@
 
 1. No machine is paid for by no run for longer than finding and ending it takes.
 2. No leg has two machines of one rank at work, and none works on past fencing.
-3. Every run ends, in the state that what happened to it calls for.
+3. Every run ends, in the state that what happened to it calls for (outcomes.py).
 4. A leg starts from the newest complete checkpoint of its line, all its machines from the same.
 5. The ledger equals what the clouds charged, to the micro-dollar, and no bytes move without a
-   price.
-6. No budget, the run's or its project's month, is exceeded by more than one billing step, and
-   nothing is bought once its machines were up for as long as they may be.
-7. What machines last said of their use of the store is recorded when the run is closed.
-8. A run that is late was announced as late; one that will be is, as soon as its speed is known.
+   price (money.py).
+6. No budget, the run's or its project's month, is exceeded by more than one billing step
+   (money.py), and nothing is bought once its machines were up for as long as they may be.
+7. What machines last said of their use of the store is recorded when the run is closed (said.py).
+8. A run that is late was announced as late; one that will be is, as soon as its speed is known
+   (outcomes.py).
 9. Never do two legs work, and none that the journal has in a queue beside others; nothing is left
    in a queue.
 10. No pass is in a journal, none is lent to a run that has ended, and none that is good is left in
@@ -25,18 +26,12 @@ of it holds, but that a report which was overwritten counts as silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec import json
 from msgspec.structs import replace
 
 from tradewind.base.signing import RESUME, key_of, opened
-from tradewind.ledger.postings import postings, stored
-from tradewind.lifecycle import opening
-from tradewind.lifecycle.fold import HARD_STOP, LASTING, TROUBLES, WINDOW
-from tradewind.lifecycle.forecast import QUEUE_S
-from tradewind.lifecycle.next import MOST_TROUBLES
 from tradewind.model.event import (
     Abandoned,
     CancelAsked,
@@ -44,7 +39,6 @@ from tradewind.model.event import (
     Commit,
     Ended,
     Event,
-    Forecast,
     LaunchRefused,
     LegOver,
     LegQueued,
@@ -52,32 +46,22 @@ from tradewind.model.event import (
     MachineBack,
     MachineEnded,
     MachinesFound,
-    MachineUsed,
     Resumed,
 )
 from tradewind.model.run import Machine, Request, Spec, Way
 from tradewind.model.timing import BEAT_S, DRAIN_S, FENCE_S, GRACE_S, LOST_S, UNATTENDED_S
 from tradewind.model.usage import GB
+from tradewind.sim import money, outcomes
+from tradewind.sim.history import SKEW_S, STALL_S, History
 from tradewind.sim.lender import SECRET
-from tradewind.sim.liar import OWN
-from tradewind.sim.rented import Rented
 from tradewind.sim.said import Said
 from tradewind.sim.scenario import SEED, Scenario
 from tradewind.sim.world import START_S, Violation, World
 from tradewind.supervisor.decide import Me
 
-if TYPE_CHECKING:
-    from tradewind.sim.job import SimJob
-
 _decode = json.Decoder(Commit).decode
-SKEW_S = 240
-STALL_S = 300
 FENCED_S = int((FENCE_S + 2 * BEAT_S) / 0.99) + 10
 """A replaced machine has stopped by then: it reads its orders every beat, or fences itself."""
-
-
-RESERVED_S = 1500 + 3600
-"""The most seconds of a set of machines that may be left of a budget, a begun hour included."""
 MOST_SETS = 6
 """One that is being drained, its relief, two that are over within the time that is paid at least,
 and two whose purchase nobody knows of yet."""
@@ -89,20 +73,13 @@ OUTSIDE_S = SKEW_S + STALL_S + DRAIN_S + FENCED_S + UNATTENDED_S
 was gone, and it began late."""
 ORPHAN_S = GRACE_S + UNATTENDED_S + 300
 UNSEEN_S = 150
-_NEARLY_S = 60 + 5
 
 
-class Referee:
+class Referee(History):
     """Of one run."""
 
     def __init__(self, world: World, scenario: Scenario) -> None:
-        self._world, self.scenario = world, scenario
-        self.run_id = scenario.run_id
-        self.rented = Rented(world, self.run_id)
-        self._since = 0  # the first event of the run's present life
-        self.events: list[Event] = []
-        self.jobs: dict[int, SimJob] = {}
-        self._requests: dict[int, Request] = {}
+        super().__init__(world, scenario)
         self._sold: set[int] = set()
         self._found: dict[str, int] = {}
         self._last = 0  # the greatest number of a leg, or of a turn
@@ -120,21 +97,15 @@ class Referee:
         self._checkpoints: dict[tuple[int, int], int] = {}  # (leg, step) → since when
         self._resumed: dict[int, str] = {}
         self.ended = ""
-        self.moved = 0
-        """Micro-dollars for what machines have moved out of or into the store's place."""
         self._lent_late = 0
         self.closed_at = self.ended_at = 0
         self.closed = False
         self.open: set[str] = set()
         """Machines that the journal believes alive."""
-        self.cancelled = False
-        self._cancelled_at: int | None = None
         self.resumed = False
         self.just_closed = False
-        self._lied = scenario.liar == OWN
         self.attacked: dict[str, int] = {}
         """Machines whose reports were overwritten by others, and when last."""
-        self.spec = scenario.spec  # as it is now
 
     # -- what happens ----------------------------------------------------------------------------
 
@@ -145,12 +116,12 @@ class Referee:
             self._committed(_decode(data))
         elif kind == "checkpoints":
             step = int(rest[1].removesuffix(".json"))
-            self._checkpoints[int(rest[0]), step] = self._world.now
+            self._checkpoints[int(rest[0]), step] = self.world.now
         elif kind == "legs":
             self._chooses(int(rest[0]), data)
 
     def _committed(self, commit: Commit) -> None:
-        world, events = self._world, self.events
+        world, events = self.world, self.events
         for event in commit.events:
             events.append(event)
             if world.telling:
@@ -158,7 +129,7 @@ class Referee:
             if isinstance(event, LegRequested):
                 self._asks(event.request)
             elif isinstance(event, CancelAsked):
-                self._cancelled_at = world.now
+                self.cancelled_at = world.now
             elif isinstance(event, LegOver | LaunchRefused):
                 self._over[event.leg] = world.now
                 self._queued.discard(event.leg)
@@ -176,16 +147,17 @@ class Referee:
             elif isinstance(event, MachineBack):
                 self.open.add(event.machine_id)
             elif isinstance(event, Ended):
-                self._ends(event)
+                self.ended, self.ended_at = event.outcome, world.now
+                outcomes.check(self, event)
             elif isinstance(event, Abandoned):
                 self.ended = "abandoned"
             elif isinstance(event, Resumed):
                 self._resumes(event)
         self.orphans(ORPHAN_S)
-        self._budget(self.rented.charged() + self.moved)
+        money.check_budget(self)
         if commit.number > 100 + MOST_COMMITS * (world.now - START_S) / 3600:
             raise Violation(f"{self.run_id} has {commit.number} commits")
-        if isinstance(events[-1], Closed) and not self._lied and not self.attacked:
+        if isinstance(events[-1], Closed) and not self.lied and not self.attacked:
             now = self.rented.first_leg
             self._said.check(events, [m for m, of in self._found.items() if now <= of])
         if isinstance(events[-1], Closed | Abandoned):
@@ -194,7 +166,7 @@ class Referee:
 
     def _resumes(self, event: Resumed) -> None:
         self.resumed = True
-        self.cancelled, self._cancelled_at = False, None
+        self.cancelled, self.cancelled_at = False, None
         self.ended, self.closed, self._lent_late = "", False, 0
         for job in self.jobs.values():
             job.failures = 0
@@ -204,13 +176,13 @@ class Referee:
             budget=spec.budget if event.budget is None else event.budget,
             deadline_s=spec.deadline_s if event.deadline_s is None else event.deadline_s,
         )
-        self._since = len(self.events)
+        self.since = len(self.events)
         self.rented.first_leg = 1 + self._last
 
     def _asks(self, request: Request) -> None:
         """A purchase is recorded: none after the user's no, or past a hard deadline."""
-        now, spec = self._world.now, self.spec
-        if self._cancelled_at is not None:
+        now, spec = self.world.now, self.spec
+        if self.cancelled_at is not None:
             raise Violation(f"leg {request.leg} is asked for, and the run was cancelled")
         late_s = SKEW_S + STALL_S
         if spec.hard and spec.deadline_s is not None and now > spec.deadline_s + late_s:
@@ -223,7 +195,7 @@ class Referee:
             raise Violation(
                 f"leg {request.leg} is asked for, and its machines were up for {most_s} s"
             )
-        self._requests[request.leg] = request
+        self.requests[request.leg] = request
         self._last = request.leg
 
     def _turn(self, leg: int) -> int:
@@ -232,7 +204,7 @@ class Referee:
 
     def buys(self, request: Request) -> None:
         """Before the cloud sells anything."""
-        if self._requests.get(request.leg) != request:
+        if self.requests.get(request.leg) != request:
             raise Violation(f"leg {request.leg} is bought before the purchase is recorded")
 
     def sells(self, request: Request) -> None:
@@ -248,7 +220,7 @@ class Referee:
         if kind == "legs":
             self.created(kind, rest, data)
             return
-        name, now = rest[0], self._world.now
+        name, now = rest[0], self.world.now
         if self._said.hears(name, data):
             self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
         else:
@@ -272,18 +244,18 @@ class Referee:
         if event.cause == "lost":
             # A machine may have come back after the controller had looked.
             heard = [self._beaten[name] for name in mine if name in self._beaten]
-            silent = max((max(self._world.now - at, gap) for at, gap in heard), default=LOST_S)
+            silent = max((max(self.world.now - at, gap) for at, gap in heard), default=LOST_S)
             # A report that was replaced, by whomever, may have been read by nobody.
             replaced = [each.get(m, 0) for each in (self.attacked, self._outdated) for m in mine]
-            unread = any(self._world.now - at < 3 * LOST_S for at in replaced)
-            if silent < LOST_S - 5 and not unread and not self._lied:
+            unread = any(self.world.now - at < 3 * LOST_S for at in replaced)
+            if silent < LOST_S - 5 and not unread and not self.lied:
                 raise Violation(f"leg {event.leg} is given up after {silent} s of silence")
 
     def _finds(self, machine: Machine) -> None:
-        request = self._requests.get(machine.leg)
+        request = self.requests.get(machine.leg)
         if request is None or machine.launch_id != request.launch_id:
             raise Violation(f"{machine.machine_id} is taken for a machine of leg {machine.leg}")
-        if sum(r.launch_id == machine.launch_id for r in self._requests.values()) > 1:
+        if sum(r.launch_id == machine.launch_id for r in self.requests.values()) > 1:
             raise Violation(f"the launch id {machine.launch_id} stands for two purchases")
         self._found[machine.machine_id] = machine.leg
         there = sum(leg == machine.leg for leg in self._found.values())
@@ -295,7 +267,7 @@ class Referee:
 
     def works(self, me: Me) -> None:
         mine = (me.leg, me.rank)
-        request = self._requests[me.leg]
+        request = self.requests[me.leg]
         relieved = request.relieves
         if relieved and relieved not in self._over:
             raise Violation(f"leg {me.leg} works, and leg {relieved} before it is not over")
@@ -315,9 +287,9 @@ class Referee:
         if was is None:
             return
         over = self._over.get(was[0])
-        if over is not None and self._world.now - over > FENCED_S:
+        if over is not None and self.world.now - over > FENCED_S:
             raise Violation(
-                f"machine {name} worked for {self._world.now - over} s after leg {was[0]} was over"
+                f"machine {name} worked for {self.world.now - over} s after leg {was[0]} was over"
             )
 
     def resumes(self, me: Me) -> None:
@@ -333,117 +305,25 @@ class Referee:
 
     def _chooses(self, leg: int, data: bytes) -> None:
         """Nothing newer of its line may be left out; what was just completed may be unseen."""
-        key = key_of(SEED, self._requests[leg].launch_id)
+        key = key_of(SEED, self.requests[leg].launch_id)
         chosen = (opened(data, key, RESUME) or b"").decode()
         known = [
             at
             for at, since in self._checkpoints.items()
-            if at[0] < self._turn(leg) and since < self._world.now - UNSEEN_S
+            if at[0] < self._turn(leg) and since < self.world.now - UNSEEN_S
         ]
         if known and (not chosen or _checkpoint(chosen) < max(known)):
             raise Violation(f"leg {leg} leaves out the complete checkpoint {max(known)}")
 
-    def _ends(self, event: Ended) -> None:
-        world, spec = self._world, self.spec
-        self.ended, self.ended_at = event.outcome, world.now
-        rights: dict[str, Callable[[], bool]] = {
-            "succeeded": lambda: any(job.finished for job in self.jobs.values()),
-            "failed": self._failed,
-            "cancelled": lambda: self.cancelled,
-            "too_late": self._too_late,
-            "out_of_budget": self._poor,
-            "too_long": self._too_long,
-            "idle": lambda: any(job.hung for job in self.jobs.values()),
-        }
-        if self._lied:
-            return
-        right = rights[event.outcome]()
-        if self._cancelled_at is not None and event.outcome not in ("cancelled", "succeeded"):
-            raise Violation(f"{self.run_id} was cancelled and ended as {event.outcome}")
-        if not right:
-            raise Violation(f"{self.run_id} ended as {event.outcome} ({event.reason}), and was not")
-        # Decided up to a stall before; and work that was done in time is not late.
-        done = min((job.finished_at or world.now for job in self.jobs.values()), default=world.now)
-        at = done if event.outcome == "succeeded" else world.now - STALL_S
-        late = spec.deadline_s is not None and at > spec.deadline_s + SKEW_S
-        if late and not any(isinstance(e, Forecast) and e.late for e in self.events[self._since :]):
-            raise Violation(f"{self.run_id} is late and was never announced to be")
-
-    def _failed(self) -> bool:
-        events = self.events[self._since :]
-        failures = sum(job.failures for job in self.jobs.values())
-        troubles = sum(isinstance(e, LegOver) and e.cause in (*TROUBLES, WINDOW) for e in events)
-        refused = {e.leg for e in events if isinstance(e, LaunchRefused) and e.kind in LASTING}
-        shut = {
-            e.request.way.what
-            for e in events
-            if isinstance(e, LegRequested) and e.request.leg in refused
-        }
-        nothing_left = all(w.what in shut for w in self.spec.ways)
-        if failures > 3 * self.spec.tries + 3:
-            raise Violation(f"{self.run_id} was tried {failures} times, not {self.spec.tries}")
-        hung = any(job.hung for job in self.jobs.values())
-        # Up for all that they were given, twice in a row.
-        overlong = sum(isinstance(e, LegOver) and e.cause == HARD_STOP for e in events) > 1
-        tried = failures >= self.spec.tries or troubles >= MOST_TROUBLES
-        return tried or nothing_left or hung or overlong
-
-    def _too_late(self) -> bool:
-        """A hard deadline has passed, or cannot be met with the fastest machines there are; where
-        money is limited, these may be too dear."""
-        spec = self.spec
-        if not spec.hard or spec.deadline_s is None:
-            return False
-        done = max((job.step for job in self.jobs.values()), default=0.0)
-        tried = {self._requests[leg].way.instance_type for leg in self.jobs}
-        # What was not tried is as fast as was thought.
-        rates = {
-            kind: rate if kind in tried else min(rate, 1.0)
-            for kind, rate in self.scenario.true_rates.items()
-        }
-        each = [
-            (spec.work - done) / (way.rate * rates[way.instance_type])
-            + way.start_s
-            + way.facts.queues * QUEUE_S
-            for way in spec.ways
-        ]
-        left_s = max(each) if self.scenario.limited_money else min(each)
-        again_s = opening.again_s(spec.ways)  # a window takes a start
-        open_s = spec.schedule.usable_s(self._world.now, spec.deadline_s, again_s)
-        return self._world.now >= spec.deadline_s - SKEW_S or left_s + SKEW_S + STALL_S >= open_s
-
-    def _poor(self) -> bool:
-        spec = self.spec
-        assert spec.budget is not None
-        left = spec.budget - self.rented.charged() - self.moved
-        return any(left * 3600 < RESERVED_S * (way.price_all + way.save) for way in spec.ways)
-
-    def _too_long(self) -> bool:
-        most_s = self.spec.max_duration_s
-        # What a provider forgot is reckoned at the latest that it can have ended.
-        guessed = any(isinstance(e, MachineEnded) and e.estimated for e in self.events)
-        return most_s is not None and (guessed or self.rented.up_s() >= most_s - _NEARLY_S)
-
     def ticked(self, announced: bool, ratio: float, leg: int, running: bool) -> None:
         """After a controller has dealt with a run whose speed is known."""
-        spec, now = self.spec, self._world.now
-        job = self.jobs.get(leg)
-        if not running or spec.deadline_s is None or announced or job is None or self._lied:
-            return
-        kind = self._requests[leg].way.instance_type
-        if abs(ratio - self.scenario.true_rates[kind]) > 0.001:
-            return
-        left_s = job.left_s
-        if left_s is not None and now + 0.95 * left_s > spec.deadline_s + SKEW_S + 120:
-            told = [e.late for e in self.events[self._since :] if isinstance(e, Forecast)]
-            if told[-1:] == [True]:
-                return  # by another controller, and this one could not read it yet
-            raise Violation(f"{self.run_id} will be late, and nobody says so")
+        if running and not announced:
+            outcomes.check_announced(self, ratio, leg)
 
     def orphans(self, limit_s: int) -> None:
-        now = self._world.now
+        now = self.world.now
         for name, (leg, _) in self._working.items():
-            if not self._lied and not _open_lately(self.spec, now, OUTSIDE_S):
+            if not self.lied and not _open_lately(self.spec, now, OUTSIDE_S):
                 raise Violation(f"{name} of leg {leg} works {OUTSIDE_S} s after its window closed")
         for cloud, rental in self.rented:
             machine = rental.machine
@@ -468,8 +348,7 @@ class Referee:
                 raise Violation(f"{launch_id} is left in a queue, {left_s} s after it was over")
 
     def balanced(self) -> bool:
-        """Whether the ledger equals the bill; a last correction may still be on its way."""
-        return sum(posting.micros for posting in postings(self.events)) == self.rented.charged()
+        return money.balanced(self)
 
     def final(self, limit_s: int) -> None:
         self.orphans(limit_s)
@@ -486,46 +365,13 @@ class Referee:
             raise Violation(f"{self.run_id} has not ended")
         if not self.closed:
             raise Violation(f"{self.run_id} was not closed")
-        charged = self.rented.charged()
-        posted = postings(self.events)
-        if any(posting.seconds is None for posting in posted):
-            raise Violation(f"{self.run_id} is closed, and its ledger still has open machines")
-        if sum(p.micros for p in posted) != charged:
-            total = sum(p.micros for p in posted)
-            raise Violation(f"{self.run_id}: the ledger says {total}, the cloud {charged}")
-        self._budget(charged + self.moved)
-        if not self._lied and not self.attacked:
-            self._is_paid_for()
+        money.check_ledger(self)
+        money.check_budget(self)
+        if not self.lied and not self.attacked:
+            money.check_moved(self)
         most_s, up_s = self.spec.max_duration_s, self.rented.up_s()
         if most_s is not None and up_s > most_s + (DRAIN_S + ORPHAN_S) * self.rented.at_once():
             raise Violation(f"{self.run_id} had machines up for {up_s} s, and may for {most_s} s")
-
-    def _is_paid_for(self) -> None:
-        """No bytes move without a price: all that machines have told of, at the place's own."""
-        used = {e.machine_id: e for e in self.events if isinstance(e, MachineUsed)}
-        owed = 0
-        for event in used.values():
-            at = self._requests[event.leg].way.provider
-            rates = next(way.rates for way in self.scenario.spec.ways if way.provider == at)
-            assert rates is not None
-            owed += -(-event.usage.bytes_in * rates.gb_in // GB)
-            owed += -(-event.usage.bytes_out * rates.gb_out // GB)
-        booked = sum(p.micros for p in stored(self.events) if p.line and p.line.moved)
-        if booked != owed:
-            raise Violation(f"{self.run_id} has moved bytes for {owed}, and {booked} is booked")
-
-    def _budget(self, charged: int) -> None:
-        spec, month = self.spec, self.scenario.month
-        limits = [] if spec.budget is None else [spec.budget]
-        if month and self._world.now < START_S + month[1]:
-            limits.append(month[0])
-        if not limits:
-            return
-        step = max(
-            way.nodes * (way.price * way.facts.billing_step_s // 3600 + 1) for way in spec.ways
-        )
-        if charged > min(limits) + step:
-            raise Violation(f"{self.run_id} cost {charged}, more than {min(limits)} + {step}")
 
 
 def _open_lately(spec: Spec, now: int, seconds: int) -> bool:
