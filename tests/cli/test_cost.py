@@ -345,6 +345,8 @@ def test_units_idle_time_and_charges_of_the_example(cli: Cli) -> None:
     assert charged == pytest.approx(told["total"]["cost_usd"] + support)
     project = cli("cost", *there, "--by", "project", "--idle", "--json").json["idle"]
     assert {one["what"] for one in project} == {"nlp", "vision"}
+    day = cli("cost", *there, "--by", "day", "--idle").out  # what divides runs, too
+    assert any(line.startswith("DAY") and "IDLE" in line for line in day.splitlines())
 
 
 def test_services_have_a_unit_cost_for_all_of_their_time_alone(put: Put, cli: Cli) -> None:

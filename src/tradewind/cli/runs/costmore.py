@@ -53,13 +53,10 @@ class More:
     units: Sequence[UnitCost] | None = None
     services_left_out: bool = False
     idle: Sequence[IdleLine] | None = None
+    idle_by: str = ""
+    """Whose idle time is told."""
     charges: Charged | None = None
     unread: Sequence[Unread] | None = None
-
-
-def owner(by: str) -> str:
-    """Whose idle time it is: a run is nobody."""
-    return "user" if by == "run" else by
 
 
 def make(
@@ -83,6 +80,7 @@ def make(
     now_s = now.timestamp()
     posted = [posting for cost in costs for posting in cost.postings]
     charges = left = lines = None
+    idle_by = "user" if by == "run" else by  # a run is nobody
     if asked.chargeback:
         charges = chargeback.charged(costs, rules, int(now_s), since_s, until_s)
     if asked.idle:
@@ -92,7 +90,7 @@ def make(
         every = [
             part for cost in costs for part in idle.idle_of(cost, commits[cost.run_id], now)
         ]  # fmt: skip
-        lines = idle.lines(every, posted, key_of(owner(by)), since_s, until_s)
+        lines = idle.lines(every, posted, key_of(idle_by), since_s, until_s)
     if asked.unread:
         left = unread.find(store, loaded, now_s, parse_duration(asked.unread))
     part = named or since_s is not None or until_s is not None
@@ -106,6 +104,7 @@ def make(
         units=counted[0],
         services_left_out=counted[1],
         idle=lines,
+        idle_by=idle_by,
         charges=charges,
         unread=left,
     )

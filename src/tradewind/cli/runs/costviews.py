@@ -10,9 +10,9 @@ import click
 from tradewind.base.units import format_bytes, format_count, format_money
 from tradewind.cli import render
 from tradewind.cli.render import Column
-from tradewind.cli.runs import costmore
 
 if TYPE_CHECKING:
+    from tradewind.cli.runs import costmore
     from tradewind.ledger.chargeback import Charged
     from tradewind.ledger.idle import IdleLine
     from tradewind.ledger.outlook import Forecast, Unusual
@@ -30,7 +30,7 @@ def show(found: costmore.More) -> None:
     if found.units is not None:
         _units(found.units, found.by, found.services_left_out)
     if found.idle is not None:
-        _idle(found.idle, costmore.owner(found.by))
+        _idle(found.idle, found.idle_by)
     if found.unread is not None:
         _unread(found.unread, found.now_s, found.asked.unread or "")
 
