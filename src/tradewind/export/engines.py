@@ -59,14 +59,7 @@ def started(pool: ServingPool, serve: Serve, known: Table, weights: str) -> Engi
 
 def _vllm(pool: ServingPool, serve: Serve, known: Table, weights: str) -> Engine:
     words = ["vllm", "serve", weights, "--host=0.0.0.0", f"--port={PORT}"]
-    if pool.tp > 1:
-        words.append(f"--tensor-parallel-size={pool.tp}")
-    if pool.weights in _SIXTEEN:
-        words.append(f"--dtype={_SIXTEEN[pool.weights]}")
-    else:
-        words.append(f"--quantization={pool.weights}")
-    if serve.cache:
-        words.append(f"--kv-cache-dtype={serve.cache}")
+    words += _options(pool, serve, split="--tensor-parallel-size")
     return Engine(
         f"vllm=={known.engines['vllm']}",
         tuple(words),
@@ -79,14 +72,7 @@ def _vllm(pool: ServingPool, serve: Serve, known: Table, weights: str) -> Engine
 def _sglang(pool: ServingPool, serve: Serve, known: Table, weights: str) -> Engine:
     words = ["python", "-m", "sglang.launch_server", f"--model-path={weights}"]
     words += ["--host=0.0.0.0", f"--port={PORT}", "--enable-metrics"]
-    if pool.tp > 1:
-        words.append(f"--tp={pool.tp}")
-    if pool.weights in _SIXTEEN:
-        words.append(f"--dtype={_SIXTEEN[pool.weights]}")
-    else:
-        words.append(f"--quantization={pool.weights}")
-    if serve.cache:
-        words.append(f"--kv-cache-dtype={serve.cache}")
+    words += _options(pool, serve, split="--tp")
     return Engine(
         f"sglang=={known.engines['sglang']}",
         tuple(words),
@@ -94,6 +80,18 @@ def _sglang(pool: ServingPool, serve: Serve, known: Table, weights: str) -> Engi
         "sglang:num_queue_reqs",
         "sglang:num_requests_total",
     )
+
+
+def _options(pool: ServingPool, serve: Serve, *, split: str) -> list[str]:
+    """What engines call alike, but for `split`: over how many accelerators a model is spread."""
+    words = [f"{split}={pool.tp}"] if pool.tp > 1 else []
+    if pool.weights in _SIXTEEN:
+        words.append(f"--dtype={_SIXTEEN[pool.weights]}")
+    else:
+        words.append(f"--quantization={pool.weights}")
+    if serve.cache:
+        words.append(f"--kv-cache-dtype={serve.cache}")
+    return words
 
 
 def shell(engine: Engine) -> str:

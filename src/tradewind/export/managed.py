@@ -1,12 +1,12 @@
 """What the job descriptions of managed services have in common: an image with the job in it, that
-is run on the plan's machines of one cloud."""
+is run on the plan's machines of one cloud. A Job of Kubernetes runs it in the same way."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
-from tradewind.export import setups, shell
+from tradewind.export import refusals, setups, shell
 from tradewind.export.asked import Asked
 from tradewind.export.exported import Refused, Setting
 from tradewind.model import secrets
@@ -24,17 +24,11 @@ WORK, CHECKPOINTS = "/job", "/job/checkpoints"
 def asked_of(kind: str, title: str, provider: str, asked: Asked) -> tuple[Plan, Job]:
     """A training on machines of the service's own cloud."""
     plan, job = asked.training(kind)
-    if plan.own or plan.provider != provider:
-        where = "machines of your own" if plan.own else plan.provider
-        raise Refused(
-            f"the plan is for {where}, and {title} has machines of {provider}",
-            nearest=f"--provider {provider}, which plans it there",
-        )
-    if "reserved" in plan.markets:
-        raise Refused(
-            f"the plan is for capacity that is reserved, which {title} is not told of here",
-            nearest="--market spot, or --market on_demand",
-        )
+    refusals.only_of(
+        plan, (provider,), f"{title} has machines of {provider}",
+        nearest=f"--provider {provider}, which plans it there",
+    )  # fmt: skip
+    refusals.not_reserved(plan, f"{title} is not told of here")
     return plan, job
 
 

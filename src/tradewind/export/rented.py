@@ -7,7 +7,7 @@ import re
 
 from tradewind.base.errors import InvalidValue
 from tradewind.base.units import format_duration, format_money
-from tradewind.export import images, start
+from tradewind.export import images, refusals, start
 from tradewind.export.asked import Asked
 from tradewind.export.exported import File, Refused
 from tradewind.model.plan import Plan
@@ -28,17 +28,11 @@ def machines(kind: str, asked: Asked) -> tuple[Infrastructure, File]:
         )
     plan, _ = asked.training(kind)
     clouds = infrastructure.clouds()
-    if plan.own or plan.provider not in clouds:
-        where = "machines of your own" if plan.own else plan.provider
-        raise Refused(
-            f"the plan is for {where}, and {kind} is written for {' and '.join(clouds)}",
-            nearest=f"--provider {clouds[0]}, which plans it there; or script, for any machine",
-        )
-    if "reserved" in plan.markets:
-        raise Refused(
-            f"the plan is for capacity that is reserved, which {kind} does not buy",
-            nearest="--market spot, or --market on_demand",
-        )
+    refusals.only_of(
+        plan, clouds, f"{kind} is written for {' and '.join(clouds)}",
+        nearest=f"--provider {clouds[0]}, which plans it there; or script, for any machine",
+    )  # fmt: skip
+    refusals.not_reserved(plan, f"{kind} does not buy")
     known = images.table()
     images.chosen(known, asked.chip)
     cloud = infrastructure.of(plan.provider)

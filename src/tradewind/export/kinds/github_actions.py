@@ -10,7 +10,7 @@ from tradewind.export import commented, pipeline, registry
 from tradewind.export.asked import Asked
 from tradewind.export.commented import Why
 from tradewind.export.exported import Exported, File, Setting
-from tradewind.export.pipeline import Step
+from tradewind.export.pipeline import Pipeline, Step
 
 TAKES = (registry.TRAINING, registry.SERVICE)
 SETTINGS: tuple[Setting, ...] = pipeline.SETTINGS
@@ -29,59 +29,6 @@ _NOT_OF_FORKS = (
 def export(asked: Asked, settings: Mapping[str, str]) -> Exported:
     found = pipeline.of("github-actions", asked, settings, tool="docker")
     name = re.sub(r"[^a-z0-9]+", "-", asked.name.lower()).strip("-") or "job"
-    logins = {each: f"${{{{ secrets.{each} }}}}" for each in pipeline.variables(settings)}
-    ours = Step("Tradewind", pipeline.installs(settings))
-    rents = {
-        "TRADEWIND_STORE": settings["store"] or "${{ vars.TRADEWIND_STORE }}",
-        **logins,
-    }
-    ends = {
-        "name": found.ends.name,
-        "if": Why("always()", "Also where the steps before were cancelled, or failed."),
-        "timeout-minutes": _ENDS_MIN,
-        "run": found.ends.script + "\n",
-    }
-    one = Why(
-        {"group": f"{name}-rented", "cancel-in-progress": False},
-        "One at a time: each stops what it finds of the pipeline's runs.",
-    )
-    jobs: dict[str, Any] = {
-        "test": _job(found.test, minutes=30),
-        "rehearse": _job((ours, *found.rehearse), minutes=30),
-        **({"image": {
-            **_job(
-                (ours, *found.image), minutes=60, needs=["test"],
-                condition=_NOT_OF_FORKS, env=_registry(settings),
-            ),
-            "permissions": {"contents": "read", "packages": "write"},
-        }} if found.image else {}),
-        "gpu-test": {
-            **_job(
-                (ours, *found.gpu_test), minutes=90, needs=["test", "rehearse"],
-                condition=_NOT_OF_FORKS, env=rents, last=ends,
-            ),
-            "concurrency": one,
-        },
-    }  # fmt: skip
-    if found.benchmark:
-        jobs["benchmark"] = {
-            **_job(
-                (ours, *found.benchmark), minutes=90, needs=["gpu-test"], condition=_NOT_OF_FORKS,
-                env=rents, depth=2, last=ends,
-            ),
-            "concurrency": one,
-        }  # fmt: skip
-    jobs["deploy"] = {
-        **_job(
-            (ours, *found.deploy), minutes=30, env=rents,
-            needs=[*(["image"] if found.image else []), "gpu-test"],
-            condition=("startsWith(github.ref, 'refs/tags/v')",
-                       "By a tag such as v1: it spends the plan's money."),
-        ),
-        "environment": Why(
-            "production", "Whoever has to approve is said in the repository's settings."
-        ),
-    }  # fmt: skip
     workflow = {
         "name": asked.name,
         "on": {
@@ -90,7 +37,7 @@ def export(asked: Asked, settings: Mapping[str, str]) -> Exported:
             "workflow_dispatch": {},
         },
         "permissions": {"contents": "read"},
-        "jobs": jobs,
+        "jobs": _jobs(found, name, settings),
     }
     upkeep = {
         "name": f"{asked.name}, upkeep",
@@ -103,7 +50,9 @@ def export(asked: Asked, settings: Mapping[str, str]) -> Exported:
         },
         "permissions": {"contents": "read"},
         "concurrency": {"group": f"{name}-upkeep", "cancel-in-progress": False},
-        "jobs": {"upkeep": _job((ours, *found.upkeep), minutes=30, env=rents)},
+        "jobs": {
+            "upkeep": _job((_ours(settings), *found.upkeep), minutes=30, env=_logins(settings))
+        },
     }
     return Exported(
         {
@@ -113,6 +62,68 @@ def export(asked: Asked, settings: Mapping[str, str]) -> Exported:
         },
         found.notes,
     )
+
+
+def _jobs(found: Pipeline, name: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    ours, logins = _ours(settings), _logins(settings)
+    jobs: dict[str, Any] = {
+        "test": _job(found.test, minutes=30),
+        "rehearse": _job((ours, *found.rehearse), minutes=30),
+    }
+    if found.image:
+        jobs["image"] = {
+            **_job(
+                (ours, *found.image), minutes=60, needs=["test"],
+                condition=_NOT_OF_FORKS, env=_registry(settings),
+            ),
+            "permissions": {"contents": "read", "packages": "write"},
+        }  # fmt: skip
+    jobs["gpu-test"] = _rented(
+        name, (ours, *found.gpu_test), found.ends, needs=["test", "rehearse"], env=logins
+    )
+    if found.benchmark:
+        jobs["benchmark"] = _rented(
+            name, (ours, *found.benchmark), found.ends, needs=["gpu-test"], env=logins, depth=2
+        )
+    jobs["deploy"] = {
+        **_job(
+            (ours, *found.deploy), minutes=30, env=logins,
+            needs=[*(["image"] if found.image else []), "gpu-test"],
+            condition=("startsWith(github.ref, 'refs/tags/v')",
+                       "By a tag such as v1: it spends the plan's money."),
+        ),
+        "environment": Why(
+            "production", "Whoever has to approve is said in the repository's settings."
+        ),
+    }  # fmt: skip
+    return jobs
+
+
+def _rented(
+    name: str,
+    steps: Sequence[Step],
+    ends: Step,
+    *,
+    needs: Sequence[str],
+    env: Mapping[str, str],
+    depth: int = 1,
+) -> dict[str, Any]:
+    """A job that rents a machine, and ends it."""
+    last = {
+        "name": ends.name,
+        "if": Why("always()", "Also where the steps before were cancelled, or failed."),
+        "timeout-minutes": _ENDS_MIN,
+        "run": ends.script + "\n",
+    }
+    return {
+        **_job(
+            steps, minutes=90, needs=needs, condition=_NOT_OF_FORKS, env=env, depth=depth, last=last
+        ),
+        "concurrency": Why(
+            {"group": f"{name}-rented", "cancel-in-progress": False},
+            "One at a time: each stops what it finds of the pipeline's runs.",
+        ),
+    }
 
 
 def _job(
@@ -146,6 +157,18 @@ def _job(
             *({"name": each.name, "run": each.script + "\n"} for each in steps),
             *([dict(last)] if last else []),
         ],
+    }
+
+
+def _ours(settings: Mapping[str, str]) -> Step:
+    return Step("Tradewind", pipeline.installs(settings))
+
+
+def _logins(settings: Mapping[str, str]) -> dict[str, str]:
+    """Of what rents: to the store and to the clouds."""
+    return {
+        "TRADEWIND_STORE": settings["store"] or "${{ vars.TRADEWIND_STORE }}",
+        **{each: f"${{{{ secrets.{each} }}}}" for each in pipeline.variables(settings)},
     }
 
 

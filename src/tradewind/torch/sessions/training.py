@@ -18,6 +18,7 @@ from msgspec import structs
 
 from tradewind.base import clock
 from tradewind.base.errors import InvalidValue
+from tradewind.torch.feeds.feed import Feed
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.feeds.workers import shield_all
 from tradewind.torch.sessions import claims, fingerprint, restoring, trial, unheld
@@ -49,6 +50,15 @@ class Training:
 
     _takes = False
     """Whether schedulers and the like that were not given are taken: frameworks have their own."""
+    step_number = 0
+    """Steps that were made, by all legs together."""
+    resumed = False
+    """Whether it goes on from a checkpoint."""
+    _back: restoring.Back | None = None
+    _stopping = _closed = False
+    _patience = 0
+    _reached: tuple[int, int] | None = None
+    _since = 0
 
     def __init__(
         self,
@@ -79,12 +89,8 @@ class Training:
         self._around = around = surroundings()
         self._voice = Voice(around.rank)
         self._strict = strict
-        others = {
-            "scheduler": scheduler,
-            "scaler": scaler,
-            "ema": ema,
-            "extra": {**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})},
-        }
+        extra = {**(extra or {}), **({} if powersgd is None else {"powersgd": powersgd})}
+        others = {"scheduler": scheduler, "scaler": scaler, "ema": ema, "extra": extra}
         if self._takes:
             others = unheld.taken(model, optimizer, others, self._voice.say)
         self._parts = Parts(
@@ -97,40 +103,13 @@ class Training:
         )
         gloo = own_gloo()
         self._seed = _agreed_seed(seed, gloo)
-        ranks = self._parts.ranks
-        sees = structs.replace(around, rank=ranks.data_rank, world=ranks.data_world)
-        self._feed = feed_of(data, self._seed, sees)
-        self._folder = Path(folder) if folder is not None else Path(_FOLDER)
-        asked, self._trial = trial.plan(), None
-        if asked is not None:
-            self._trial = trial.begun(asked, around.rank, self._folder, self._voice.say)
-            inner = "tried" if self._trial is not None else str(self._folder).replace("/", "-")
-            self._folder, every_s, every_steps = Path(asked.folder) / inner, None, None
-        self._every_steps = every_steps
-        self._cadence = Cadence(around.cadence, every_s if every_steps is None else 1e12)
+        self._feed = self._fed(data)
+        self._choose_place(folder, every_s, every_steps)
         self._checkpoints, in_run = self._kept(keep, upload_rate)
         self._agreement = Agreement(gloo)
-        first = around.rank == 0
-        self._teller = Teller(
-            around.progress if first else None,
-            self._folder / "metrics.jsonl" if first else None,
-            around.metrics if first else None,
-        )
-        if first:
-            self._checkpoints.with_each(self._teller.durable)
-        self._due = Due()
-        self._pace = Pace()
-        self.step_number = 0
-        """Steps that were made, by all legs together."""
-        self.resumed = False
-        """Whether it goes on from a checkpoint."""
-        self._back: restoring.Back | None = None
-        self._stopping = self._closed = False
-        self._patience = 0
-        self._reached: tuple[int, int] | None = None
-        self._since = 0
-        facts = self._feed.facts() if self._feed is not None else {}
-        made_with = fingerprint.fingerprint(config, {**facts, **self._parts.facts()})
+        self._teller = self._make_teller()
+        self._due, self._pace = Due(), Pace()
+        made_with = self._made_with(config)
         self._saver = Saver(
             self._checkpoints,
             self._parts,
@@ -140,10 +119,7 @@ class Training:
             self._voice.warn,
             self._more,
         )
-        self._claimed = None if in_run else self._folder
-        self._check_first(in_run)
-        # The legs of a run are kept apart by their supervisors.
-        self._claim = Claim(self._folder) if first and not in_run else None
+        self._claim_place(in_run)
         self._go_on(made_with, strict=strict)
         self._looked_s = clock.monotonic()
         self._measure(telemetry, grad_norm=grad_norm, data=data)
@@ -164,6 +140,25 @@ class Training:
         """What else a checkpoint has: for all ranks, and for this one."""
         return {}, {}
 
+    def _fed(self, data: Any) -> Feed | None:
+        """By ranks of the data: those that split a model see the same."""
+        ranks = self._parts.ranks
+        sees = structs.replace(self._around, rank=ranks.data_rank, world=ranks.data_world)
+        return feed_of(data, self._seed, sees)
+
+    def _choose_place(
+        self, folder: str | Path | None, every_s: float | None, every_steps: int | None
+    ) -> None:
+        """Where checkpoints go, and how often: on trial as the trial says, not the script."""
+        self._folder = Path(folder) if folder is not None else Path(_FOLDER)
+        asked, self._trial = trial.plan(), None
+        if asked is not None:
+            self._trial = trial.begun(asked, self._around.rank, self._folder, self._voice.say)
+            inner = "tried" if self._trial is not None else str(self._folder).replace("/", "-")
+            self._folder, every_s, every_steps = Path(asked.folder) / inner, None, None
+        self._every_steps = every_steps
+        self._cadence = Cadence(self._around.cadence, every_s if every_steps is None else 1e12)
+
     def _kept(self, keep: int | None, upload_rate: float | None) -> tuple[Any, bool]:
         """Where checkpoints are, and whether that is a run's store."""
         from tradewind.torch.checkpoint import Checkpoints, Place, own_group
@@ -181,6 +176,26 @@ class Training:
             warn=self._voice.warn,
         )
         return made, run is not None
+
+    def _make_teller(self) -> Teller:
+        """By rank 0 alone."""
+        around = self._around
+        if around.rank != 0:
+            return Teller(None, None)
+        teller = Teller(around.progress, self._folder / "metrics.jsonl", around.metrics)
+        self._checkpoints.with_each(teller.durable)
+        return teller
+
+    def _made_with(self, config: Any) -> dict[str, Any]:
+        facts = self._feed.facts() if self._feed is not None else {}
+        return fingerprint.fingerprint(config, {**facts, **self._parts.facts()})
+
+    def _claim_place(self, in_run: bool) -> None:
+        self._claimed = None if in_run else self._folder
+        self._check_first(in_run)
+        # The legs of a run are kept apart by their supervisors.
+        alone = self._around.rank == 0 and not in_run
+        self._claim = Claim(self._folder) if alone else None
 
     def _check_first(self, in_run: bool) -> None:
         """A second training would take the first one's checkpoints for its own."""

@@ -10,7 +10,7 @@ from tradewind.export import engines, images
 from tradewind.export.asked import Asked
 from tradewind.export.commented import Why
 from tradewind.export.exported import Refused
-from tradewind.export.kinds.kubernetes import common
+from tradewind.export.kinds.kubernetes import common, network
 from tradewind.export.kinds.kubernetes.common import Names
 from tradewind.model.serveplan import ServingPool
 
@@ -238,16 +238,7 @@ def _budget(names: Names) -> dict[str, Any]:
 
 
 def _network(names: Names) -> dict[str, Any]:
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": names.metadata(),
-        "spec": {
-            "podSelector": {"matchLabels": names.labels},
-            "policyTypes": ["Ingress"],
-            "ingress": Why(
-                [{"from": [{"podSelector": {}}], "ports": [{"port": engines.PORT}]}],
-                "Pods of its own namespace, to the engine's port alone.",
-            ),
-        },
-    }
+    anyone = {"from": [{"podSelector": {}}], "ports": [{"port": engines.PORT}]}
+    return network.policy(
+        names, Why([anyone], "Pods of its own namespace, to the engine's port alone.")
+    )

@@ -6,15 +6,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from tradewind.export import launch, setups, shell
+from tradewind.export import launch, managed
 from tradewind.export.asked import Asked
 from tradewind.export.commented import Why
-from tradewind.export.kinds.kubernetes import common
-from tradewind.export.kinds.kubernetes.common import GIB, Names
+from tradewind.export.kinds.kubernetes import common, network
+from tradewind.export.kinds.kubernetes.common import GIB, Names, Place
+from tradewind.model.job import Job
+from tradewind.model.plan import Plan
 
 _JOBSET = "jobset.x-k8s.io/v1alpha2"
 _QUEUE = "kueue.x-k8s.io/queue-name"
 _RANKS = "ranks"
+_DISK = "checkpoints"
 _TIMES = 20
 _LEAST_GIB = 10
 _GRACE_S = 120
@@ -29,60 +32,11 @@ def objects(
     image, image_notes = common.image(asked, settings)
     hidden, secret_notes = common.secret_variables(asked, names)
     several, jobset = plan.nodes > 1, settings["group"] == "jobset"
-    first = f"{names.name}-{_RANKS}-0-0" if jobset else f"{names.name}-0"
-    command = launch.command(
-        plan, job, rank='"$JOB_COMPLETION_INDEX"', first='"$MASTER_ADDR"', port='"$MASTER_PORT"'
-    )
-    # An image that was made for it has what pip installs; another one has nothing of the setup.
-    before = [job.setup.strip()] if job.setup and job.image else setups.parted(job.setup).rest
-    started = f"exec {command}" if shell.is_simple(command) else command
-    script = "\n".join(["set -e", *before, started, ""])
-    variables = dict(launch.variables(plan, job))
-    if several:
-        variables |= {
-            "MASTER_ADDR": f"{first}.{names.name}",
-            "MASTER_PORT": str(launch.PORT),
-        }
-    container = {
-        "name": "job",
-        "image": image,
-        "workingDir": "/job",
-        "command": ["/bin/sh", "-c", script],
-        "env": [*common.plain_variables(variables), *hidden],
-        "resources": common.resources(where, plan.accelerator_count),
-        "volumeMounts": [{"name": "checkpoints", "mountPath": "/job/checkpoints"}, common.SHARED],
-    }
-    disk = {"name": "checkpoints", "persistentVolumeClaim": {"claimName": names.name}}
-    grace = Why(
-        _GRACE_S,
-        f"To save once more when its node is taken: {plan.checkpoint_bytes / 1e9:.1f} GB.",
-    )
-    pod = common.pod(where, container, [disk], grace, restart="Never")
-    pod = {**({"subdomain": names.name} if several and not jobset else {}), **pod}
-    spec = {
-        "completionMode": "Indexed",
-        "completions": plan.nodes,
-        "parallelism": plan.nodes,
-        "backoffLimitPerIndex": Why(
-            _TIMES, "A training that resumes is started again where it failed."
-        ),
-        "podFailurePolicy": Why(
-            {
-                "rules": [
-                    {
-                        "action": "Ignore",
-                        "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
-                    }
-                ]
-            },
-            "What a node's loss has ended is started again without being counted.",
-        ),
-        "activeDeadlineSeconds": Why(
-            math.ceil(plan.hours_high * 1.5) * 3600,
-            f"Half as much again as the plan's {plan.hours_high:.1f} hours: what hangs, ends.",
-        ),
-        "template": {"metadata": {"labels": names.labels}, "spec": pod},
-    }
+    variables = [*common.plain_variables(_variables(plan, job, names, jobset=jobset)), *hidden]
+    pod = _pod(plan, names, where, _container(plan, job, where, image, variables))
+    if several and not jobset:
+        pod = {"subdomain": names.name, **pod}
+    spec = _spec(plan, names, pod)
     queue = {_QUEUE: names.name} if settings["queue"] else {}
     found: dict[str, list[dict[str, Any]]] = {
         "job.yaml": [_jobset(names, spec, queue) if jobset else _job(names, spec, queue)],
@@ -97,7 +51,6 @@ def objects(
         "network.yaml": [_network(names, several)],
         "priority.yaml": [_priority(names)],
     }  # fmt: skip
-    pod["priorityClassName"] = names.name
     if several and not jobset:
         found["ranks.yaml"] = [_headless(names)]
     if settings["queue"]:
@@ -106,6 +59,62 @@ def objects(
     if several:
         notes.append("its disk is written from several nodes: a StorageClass with ReadWriteMany")
     return found, notes
+
+
+def _variables(plan: Plan, job: Job, names: Names, *, jobset: bool) -> dict[str, str]:
+    found = dict(launch.variables(plan, job))
+    if plan.nodes > 1:
+        first = f"{names.name}-{_RANKS}-0-0" if jobset else f"{names.name}-0"
+        found |= {"MASTER_ADDR": f"{first}.{names.name}", "MASTER_PORT": str(launch.PORT)}
+    return found
+
+
+def _container(
+    plan: Plan, job: Job, where: Place, image: str, variables: list[dict[str, Any]]
+) -> dict[str, Any]:
+    command = launch.command(
+        plan, job, rank='"$JOB_COMPLETION_INDEX"', first='"$MASTER_ADDR"', port='"$MASTER_PORT"'
+    )
+    return {
+        "name": "job",
+        "image": image,
+        "workingDir": managed.WORK,
+        "command": ["/bin/sh", "-c", managed.script(job, command) + "\n"],
+        "env": variables,
+        "resources": common.resources(where, plan.accelerator_count),
+        "volumeMounts": [{"name": _DISK, "mountPath": managed.CHECKPOINTS}, common.SHARED],
+    }
+
+
+def _pod(plan: Plan, names: Names, where: Place, container: dict[str, Any]) -> dict[str, Any]:
+    disk = {"name": _DISK, "persistentVolumeClaim": {"claimName": names.name}}
+    grace = Why(
+        _GRACE_S,
+        f"To save once more when its node is taken: {plan.checkpoint_bytes / 1e9:.1f} GB.",
+    )
+    return {
+        **common.pod(where, container, [disk], grace, restart="Never"),
+        "priorityClassName": names.name,
+    }
+
+
+def _spec(plan: Plan, names: Names, pod: dict[str, Any]) -> dict[str, Any]:
+    """Of a Job, alone or in a JobSet."""
+    lost = {"type": "DisruptionTarget", "status": "True"}
+    return {
+        "completionMode": "Indexed",
+        "completions": plan.nodes,
+        "parallelism": plan.nodes,
+        "backoffLimitPerIndex": Why(
+            _TIMES, "A training that resumes is started again where it failed."
+        ),
+        "podFailurePolicy": Why(
+            {"rules": [{"action": "Ignore", "onPodConditions": [lost]}]},
+            "What a node's loss has ended is started again without being counted.",
+        ),
+        "activeDeadlineSeconds": Why(managed.seconds(plan), managed.seconds_why(plan)),
+        "template": {"metadata": {"labels": names.labels}, "spec": pod},
+    }
 
 
 def _gib(asked: Asked) -> int:
@@ -166,16 +175,9 @@ def _headless(names: Names) -> dict[str, Any]:
 
 def _network(names: Names, several: bool) -> dict[str, Any]:
     among = [{"from": [{"podSelector": {"matchLabels": names.labels}}]}] if several else []
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": names.metadata(),
-        "spec": {
-            "podSelector": {"matchLabels": names.labels},
-            "policyTypes": ["Ingress"],
-            "ingress": Why(among, "Ranks reach each other." if several else "Nobody reaches it."),
-        },
-    }
+    return network.policy(
+        names, Why(among, "Ranks reach each other." if several else "Nobody reaches it.")
+    )
 
 
 def _priority(names: Names) -> dict[str, Any]:
