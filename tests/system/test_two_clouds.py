@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.cloud.faces.google.control import Control, running
+from tests.cloud.faces.google.control import running
 from tests.providers.aws import machines
 from tests.providers.gcp.machines import OTHER_ZONE, ZONE
 from tests.providers.gcp.machines import REGION as THERE
@@ -22,56 +22,19 @@ from tests.providers.gcp.setups import plan_setup
 from tests.store.servers import ROLE
 from tests.system import google_books
 from tests.system.books import DISK, is_paid_and_gone, the_store_is_paid
-from tests.system.gated import Gated, shared, tradewind, undisturbed
+from tests.system.gated import shared, tradewind, undisturbed
 from tests.system.google import OnGoogle
-from tests.system.rented import STORE, Rented, a_world, variables
+from tests.system.rented import STORE, a_world, variables
+from tests.system.two_clouds import FROM_AWS, FROM_GOOGLE, HOME, World
 from tests.torch.test_tiny_gpt import weights
-from tradewind.api import rented, submit
 from tradewind.model import places
 from tradewind.model.event import LegOver, LegRequested, LegUp
-from tradewind.model.run import Way
 from tradewind.providers.gcp.setup.make import Wish
 
 pytestmark = pytest.mark.system
 STEPS, EACH = 160, 30
-HOME = "us-east-1"
-FROM_GOOGLE, FROM_AWS = 120_000, 90_000
-"""Micro-dollars for a gigabyte that goes from one to the other."""
 PRICES = {("gcp", ZONE): 0.02, ("aws", "use1-az1"): 0.80, ("gcp", OTHER_ZONE): 1.60}
-"""Of spot machines, far enough apart for what saving from Google to S3 costs. What is not named is
-not taken."""
-WORK = f"""
-name: tiny-gpt
-work: {{on: 1xA10G, step: 10s, steps: {STEPS}, memory: 2GB}}
-checkpoint: {{every: 5s, size: 3MB}}
-limits: {{deadline: 3h, budget: $40, accelerators: [A10G, L4], max_accelerators: 1}}
-run:
-  command: python train.py --steps {STEPS}
-  env: {{PATH: "BIN:/usr/bin:/bin", GATE: GATE}}
-"""
-
-
-class World(Gated):
-    def __init__(self, aws: Rented, google: OnGoogle, gate: Path) -> None:
-        super().__init__(aws, gate)
-        self.aws, self.google = aws, google
-
-    def taken(self, machine: str) -> None:
-        """With the cloud's notice, and there is nothing more in that zone."""
-        over = len(self.events(LegOver))
-        if machine.startswith("gcp-"):
-            cloud: Control | None = self.google.cloud
-            (row,) = [e for e in self.google.cloud.bill()["machines"] if e["ended"] is None]
-            self.google.cloud.capacity(0, zone=row["zone"])
-            self.google.cloud.interrupt(row["id"])
-        else:
-            cloud = None
-            (row,) = self.aws.cloud.bill()["machines"]
-            self.aws.cloud.capacity(0, zone=row["zone"])
-            self.aws.cloud.interrupt(row["id"], notice_s=3600)
-        self.attend(lambda: len(self.events(LegOver)) > over)
-        if cloud is not None:
-            self.attend(lambda: cloud.bill()["machines"][-1]["ended"] is not None)
+"""Far enough apart for what saving from Google to S3 costs."""
 
 
 @pytest.fixture
@@ -88,38 +51,12 @@ def world(tmp_path: Path) -> Iterator[World]:
         cloud.dials(operation_s=0.1)
         plan_setup(Wish(store_url=STORE, regions=(THERE,), bucket_region=HOME)).carry_out()
         google = OnGoogle(cloud, aws.env, tmp_path, aws.store)
-        yield World(aws, google, folder / "gate")
-
-
-def submitted(world: World, folder: Path) -> str:
-    """As `tradewind run work.yaml --on gcp,aws` does it, at the prices of this test."""
-    job = world.job(folder, WORK, EACH)
-    on = rented.On(world.aws.store, ["gcp", "aws"])
-    spec = submit.spec_of(submit.wanted(str(job / "work.yaml"), on), local=False, on=on)
-    assert {way.provider for way in spec.ways} == {"gcp", "aws"}
-    assert {way.provider for way in spec.ways if way.pass_s} == {"gcp"}
-    chosen = [
-        way for way in spec.ways if way.market == "spot" and (way.provider, way.zone) in PRICES
-    ]
-    names, began = world.aws.cloud.zone_names(), world.aws.cloud.now()
-    for way in chosen:
-        usd = PRICES[way.provider, way.zone]
-        if way.provider == "gcp":
-            world.google.cloud.spot_price(way.instance_type, way.zone, usd, at=began - 7200)
-        else:
-            world.aws.cloud.spot_price(way.instance_type, names[way.zone], usd, at=began - 7200)
-    return submit.submit(world.aws.store, replace(spec, ways=tuple(map(priced, chosen))), job)
-
-
-def priced(way: Way) -> Way:
-    micros = round(1e6 * PRICES[way.provider, way.zone])
-    facts = replace(way.facts, listing_lag_s=5)  # the equipment tells at once what there is
-    return replace(way, facts=facts, price=micros + way.disk_price + way.address_price)
+        yield World(aws, google, aws, folder / "gate")
 
 
 @pytest.mark.long
 def test_there_and_back(world: World, tmp_path: Path) -> None:
-    run_id = world.run_id = submitted(world, tmp_path)
+    run_id = world.run_id = world.submitted(tmp_path, STEPS, EACH, PRICES, lent="gcp")
     on = [world.next(40)]
     for step in (80, 120):
         world.taken(on[-1])

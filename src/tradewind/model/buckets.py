@@ -14,17 +14,21 @@ class Bucket(Struct, frozen=True, kw_only=True):
     """Variables, any of which says who we are."""
     account: tuple[str, ...]
     """Variables, any of which says that there is an account to be somebody at."""
+    address: tuple[str, ...]
+    """Variables that say where it is, and nothing of who may open it."""
     kept: str
     """Where the cloud's own tools keep a login, below a user's home."""
     prefixes: tuple[str, ...]
     """Of all variables that a job needs to read and write there."""
 
 
+_AZURE_ACCOUNT = ("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME")
 _AZURE = Bucket(
     words="an Azure Blob",
     home="azure",
     credentials=("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID"),
-    account=("AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME"),
+    account=_AZURE_ACCOUNT,
+    address=(*_AZURE_ACCOUNT, "AZURE_STORAGE_ENDPOINT"),
     kept=".azure",
     prefixes=("AZURE_",),
 )
@@ -37,6 +41,7 @@ STORES = {
         home="aws",
         credentials=_AWS,
         account=_AWS,
+        address=("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"),
         kept=".aws",
         prefixes=("AWS_",),
     ),
@@ -45,6 +50,7 @@ STORES = {
         home="gcp",
         credentials=("STORAGE_EMULATOR_HOST", _GOOGLE),
         account=(_GOOGLE,),
+        address=("STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"),
         kept=".config/gcloud/application_default_credentials.json",
         prefixes=("GOOGLE_", "CLOUDSDK_", "STORAGE_EMULATOR_HOST"),
     ),

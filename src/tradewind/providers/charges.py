@@ -6,9 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tradewind.model.ratecard import Found, Place, RateCard
+from tradewind.model.run import Spec
 from tradewind.model.usage import Rates
 
 _MONTH_H = 30 * 24
+_SPARE = 1.5
+
+
+def disk_gb(spec: Spec, nodes: int, system_gb: int) -> int:
+    """For the checkpoints that a machine keeps beside those in the store, the one that is being
+    written among them, and `system_gb` for all else."""
+    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
+    return round(_SPARE * kept / 1e9) + system_gb
 
 
 def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:

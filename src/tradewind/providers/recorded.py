@@ -10,11 +10,14 @@ from tradewind.base.decoding import UNREADABLE
 from tradewind.base.errors import BadFile
 from tradewind.model import places
 
-F = TypeVar("F", bound=Struct)
+F = TypeVar("F", bound="Record")
 
 
-def encoded(footprint: Struct) -> bytes:
-    return json.format(json.encode(footprint), indent=1)
+class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A footprint (providers/cloud.py). No credentials are in it: who shares the store reads it."""
+
+    def encoded(self) -> bytes:
+        return json.format(json.encode(self), indent=1)
 
 
 def decoded(data: bytes, kind: type[F], cloud: str) -> F:

@@ -7,6 +7,7 @@ A folder has paths for links: who has the folder can open them.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -21,14 +22,16 @@ _LONGEST = timedelta(days=7)
 """By what any kind of bucket signs for."""
 
 
-class Links:
+def folder_of(url: str) -> Path:
+    """That a file:// address names."""
+    return Path(unquote(urlsplit(url).path))
+
+
+class Linking(ABC):
     """Nothing is asked of anybody before a link is wanted."""
 
-    def __init__(self, store_url: str, env: Mapping[str, str] | None = None) -> None:
-        self._url, self._env = store_url.rstrip("/"), os.environ if env is None else env
-
     def check(self) -> None:
-        """That a link can be signed at all."""
+        """That a link can be signed at all: one is tried."""
         try:
             self.get(_TRIED, 60)
         except TradewindError as error:
@@ -43,11 +46,21 @@ class Links:
     def put(self, key: str, for_s: int) -> str:
         return self._link("PUT", key, for_s)
 
+    @abstractmethod
+    def _link(self, method: str, key: str, for_s: int) -> str: ...
+
+
+class Links(Linking):
+    """As the store itself is opened from here."""
+
+    def __init__(self, store_url: str, env: Mapping[str, str] | None = None) -> None:
+        self._url, self._env = store_url.rstrip("/"), os.environ if env is None else env
+
     def _link(self, method: str, key: str, for_s: int) -> str:
         scheme, _, rest = self._url.partition("://")
         check_key(key)
         if scheme == "file":
-            return (Path(unquote(urlsplit(self._url).path)) / key).as_uri()
+            return (folder_of(self._url) / key).as_uri()
         bucket, _, prefix = rest.partition("/")
         path = f"{prefix}/{key}" if prefix else key
         opened = handle(scheme, bucket, self._env, retries=2, timeout_s=30.0)

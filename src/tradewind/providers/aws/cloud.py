@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.base import endpoints
 from tradewind.base.errors import NoAccess, TradewindError
-from tradewind.model.finding import BROKEN, Finding
+from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
 from tradewind.providers.aws import footprint as footprints
 from tradewind.providers.aws.facts import FACTS, PASS_S
 from tradewind.providers.aws.footprint import Footprint
 from tradewind.providers.cloud import Library, Rentable, Setting
+from tradewind.providers.usual import Usual
 
 if TYPE_CHECKING:
     from tradewind.model.ratecard import RateCard
-    from tradewind.model.usage import Rates
     from tradewind.providers.aws.links import Links
     from tradewind.providers.aws.provider import AwsProvider
     from tradewind.providers.aws.setup.look import Look
@@ -33,11 +33,11 @@ _NAMES = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
-_SPARE, _SYSTEM_GB = 1.5, 150
+_SYSTEM_GB = 150
 """An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
 
 
-class Aws:
+class Aws(Usual):
     name = "aws"
     title = "AWS"
     facts: Facts = FACTS
@@ -126,13 +126,7 @@ class Aws:
         try:
             account = Account()
         except TradewindError as error:
-            yield Finding(
-                about=self.name,
-                level=BROKEN,
-                what=error.message,
-                why="no machine can be rented there",
-                todo=error.hint or "",
-            )
+            yield self.no_credentials(error)
             return
         yield from checks(account, footprint, known=known, store_url=store_url)
 
@@ -184,7 +178,8 @@ class Aws:
         from tradewind.providers import charges
 
         place, bucket = (self.name, way.region), footprint.bucket_place
-        disk_gb = _disk_gb(spec, way.nodes)
+        kept_s = elsewhere.kept_s(footprint.bucket_provider)
+        disk_gb = charges.disk_gb(spec, way.nodes, _SYSTEM_GB)
         disk = charges.disk_hour(card, place, disk_gb)
         public = footprint.regions[way.region].public
         address = charges.address_hour(card, place) if public else 0
@@ -194,7 +189,7 @@ class Aws:
             disk_price=disk,
             address_price=address,
             price=way.price + disk + address,
-            rates=charges.store(card, place, bucket, _older_s(footprint)),
+            rates=charges.store(card, place, bucket, kept_s),
             pass_s=PASS_S if footprint.lent else 0,
         )
 
@@ -216,11 +211,6 @@ class Aws:
             " you have made endpoints for Systems Manager or Secrets Manager in that network",
         ]
 
-    def outside(self, footprint: Footprint, card: RateCard) -> Rates:
-        from tradewind.providers import charges
-
-        return charges.outside(card, footprint.bucket_place, _older_s(footprint))
-
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         name = f"/{footprints.secrets_path(store_url)}NAME"
         return (
@@ -237,20 +227,6 @@ class Aws:
         from tradewind.providers.aws import shell
 
         shell.check(command)
-
-
-def _older_s(footprint: Footprint) -> int:
-    """As the cloud that the bucket is of has set it up."""
-    from tradewind.providers import registry
-
-    return registry.rentable(footprint.bucket_provider).older_s
-
-
-def _disk_gb(spec: Spec, nodes: int) -> int:
-    """For the checkpoints that a machine keeps beside those in the store, the one that is being
-    written among them."""
-    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
-    return round(_SPARE * kept / 1e9) + _SYSTEM_GB
 
 
 CLOUD: Rentable = Aws()

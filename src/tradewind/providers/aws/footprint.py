@@ -38,7 +38,7 @@ class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Machines have an address of their own to reach the world by, and nobody may reach them."""
 
 
-class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Footprint(recorded.Record, frozen=True, kw_only=True):
     account: str
     bucket: str
     """"": it is another cloud's."""
@@ -74,9 +74,6 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
         return {name: tuple(network.subnets) for name, network in self.regions.items()}
-
-    def encoded(self) -> bytes:
-        return recorded.encoded(self)
 
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:

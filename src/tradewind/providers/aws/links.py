@@ -7,13 +7,14 @@ from tradewind.base.errors import NoAccess
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, bucket_of
 from tradewind.providers.aws.troubles import explained
+from tradewind.store.links import Linking
 
 _LEAST_S = 15 * 60
 """For so long a machine may need its links. They die with temporary credentials that signed them;
 and only then botocore would have renewed those, had it been able to."""
 
 
-class Links:
+class Links(Linking):
     def __init__(self, account: Account, footprint: Footprint, store_url: str) -> None:
         self._account, self._region = account, footprint.bucket_region
         self._store_url = store_url
@@ -28,18 +29,14 @@ class Links:
                 hint="renew them, for example by `aws sso login`",
             )
 
-    def get(self, key: str, for_s: int) -> str:
-        return self._signed("get_object", key, for_s)
-
-    def put(self, key: str, for_s: int) -> str:
-        return self._signed("put_object", key, for_s)
-
-    def _signed(self, action: str, key: str, for_s: int) -> str:
+    def _link(self, method: str, key: str, for_s: int) -> str:
         bucket, prefix = bucket_of(self._store_url)
         s3 = self._account.client("s3", self._region)
         with explained("making a link"):
             return str(
                 s3.generate_presigned_url(
-                    action, Params={"Bucket": bucket, "Key": prefix + key}, ExpiresIn=for_s
+                    f"{method.lower()}_object",
+                    Params={"Bucket": bucket, "Key": prefix + key},
+                    ExpiresIn=for_s,
                 )
             )

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.base import endpoints
 from tradewind.base.errors import TradewindError
-from tradewind.model.finding import BROKEN, Finding
+from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
+from tradewind.providers import elsewhere
 from tradewind.providers.cloud import Library, Rentable, Setting
 from tradewind.providers.gcp import footprint as footprints
 from tradewind.providers.gcp.facts import FACTS, FLEX_START, PASS_S, QUEUED, TPU, facts_of
 from tradewind.providers.gcp.footprint import Footprint
+from tradewind.providers.usual import Usual
 
 if TYPE_CHECKING:
     from tradewind.model.ratecard import RateCard
@@ -33,12 +35,12 @@ _OWN = (
     "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER",
     endpoints.ALLOW,
 )
-_SPARE, _SYSTEM_GB = 1.5, 150
+_SYSTEM_GB = 150
 """Ubuntu with NVIDIA's driver takes a tenth of that, PyTorch as much; the rest is for packages
 and caches."""
 
 
-class Gcp:
+class Gcp(Usual):
     name = "gcp"
     title = "Google Cloud"
     facts: Facts = FACTS
@@ -140,13 +142,7 @@ class Gcp:
             google = Google()
             google.credentials.headers()
         except TradewindError as error:
-            yield Finding(
-                about=self.name,
-                level=BROKEN,
-                what=error.message,
-                why="no machine can be rented there",
-                todo=error.hint or "",
-            )
+            yield self.no_credentials(error)
             return
         yield from checks(google, footprint, known=known, store_url=store_url)
 
@@ -204,9 +200,10 @@ class Gcp:
         from tradewind.providers.gcp.tpu.kinds import by_worker
 
         place, bucket = (self.name, way.region), footprint.bucket_place
+        kept_s = elsewhere.kept_s(footprint.bucket_provider)
         tpu = way.instance_type.startswith(TPU)  # which has a disk in its price
         way = by_worker(way) if tpu else way
-        disk_gb = 0 if tpu else _disk_gb(spec, way.nodes)
+        disk_gb = 0 if tpu else charges.disk_gb(spec, way.nodes, _SYSTEM_GB)
         disk = 0
         if not tpu:
             disk = charges.disk_hour(card, place, disk_gb, kind(way.instance_type).disk_type)
@@ -219,7 +216,7 @@ class Gcp:
             disk_price=disk,
             address_price=address,
             price=way.price + disk + address,
-            rates=charges.store(card, place, bucket, _older_s(footprint)),
+            rates=charges.store(card, place, bucket, kept_s),
             pass_s=PASS_S if footprint.lent else 0,
             facts=facts_of(way.market, way.instance_type),
         )
@@ -253,7 +250,8 @@ class Gcp:
     def outside(self, footprint: Footprint, card: RateCard) -> Rates:
         from tradewind.providers import charges
 
-        return charges.outside(card, footprint.bucket_place, _older_s(footprint))
+        kept_s = elsewhere.kept_s(footprint.bucket_provider)
+        return charges.outside(card, footprint.bucket_place, kept_s)
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         from tradewind.providers.gcp.setup.roles import secrets_prefix
@@ -291,20 +289,6 @@ def _room(spec: Spec) -> int:
     from tradewind.providers.gcp.labels import longest
 
     return longest(max(way.nodes for way in spec.ways))
-
-
-def _older_s(footprint: Footprint) -> int:
-    """As the cloud that the bucket is of has set it up."""
-    from tradewind.providers import registry
-
-    return registry.rentable(footprint.bucket_provider).older_s
-
-
-def _disk_gb(spec: Spec, nodes: int) -> int:
-    """For the checkpoints that a machine keeps beside those in the store, the one that is being
-    written among them."""
-    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
-    return round(_SPARE * kept / 1e9) + _SYSTEM_GB
 
 
 CLOUD: Rentable = Gcp()

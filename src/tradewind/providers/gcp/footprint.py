@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from msgspec import Struct
+from msgspec import field
 
 from tradewind.base.errors import InvalidValue
 from tradewind.model import places as keys
@@ -20,7 +20,7 @@ PREFIX = "tradewind-"
 """Of the names of all that setup makes."""
 
 
-class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Footprint(recorded.Record, frozen=True, kw_only=True):
     project: str
     bucket: str
     bucket_location: str
@@ -45,7 +45,7 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bucket_provider: str = "gcp"
     """Whose bucket it is. To another cloud's, machines are lent passes."""
 
-    fast_subnets: dict[str, tuple[str, ...]] = {}
+    fast_subnets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Of other networks, for GPUDirect between machines of one leg (setup/fast.py); mostly none. By
     region those of gVNIC networks; by zone that of its machines' second card, and then those of
     its RoCE network."""
@@ -65,9 +65,6 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def places(self) -> dict[str, tuple[str, ...]]:
         return self.zones
-
-    def encoded(self) -> bytes:
-        return recorded.encoded(self)
 
 
 def decoded(data: bytes) -> Footprint:

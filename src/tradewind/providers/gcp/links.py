@@ -13,37 +13,23 @@ from datetime import datetime
 from urllib.parse import quote, urlsplit
 
 from tradewind.base import clock, endpoints
-from tradewind.base.errors import NoAccess, TradewindError
 from tradewind.providers.gcp.api import Google
 from tradewind.providers.gcp.footprint import Footprint, bucket_of
 from tradewind.store.handles import endpoint_of
+from tradewind.store.links import Linking
 
 _ALGORITHM = "GOOG4-RSA-SHA256"
 _BY_GOOGLE_S, _BY_FILE_S = 12 * 3600, 7 * 86_400
 _URL = "https://storage.googleapis.com"
 
 
-class Links:
+class Links(Linking):
+    """They outlive the token that they were signed with: to try one is all there is to check."""
+
     def __init__(self, google: Google, footprint: Footprint, store_url: str) -> None:
         self._google, self._footprint, self._store_url = google, footprint, store_url
 
-    def check(self) -> None:
-        """A link outlives the token that it was signed with; so it is only tried."""
-        try:
-            self.get("providers/gcp.json", 60)
-        except TradewindError as error:
-            raise NoAccess(
-                f"no link for machines can be signed: {error.message}; nothing was launched",
-                hint=error.hint,
-            ) from error
-
-    def get(self, key: str, for_s: int) -> str:
-        return self._signed("GET", key, for_s)
-
-    def put(self, key: str, for_s: int) -> str:
-        return self._signed("PUT", key, for_s)
-
-    def _signed(self, method: str, key: str, for_s: int) -> str:
+    def _link(self, method: str, key: str, for_s: int) -> str:
         bucket, prefix = bucket_of(self._store_url)
         signer = self._google.credentials.signer
         email = self._google.credentials.email if signer else self._footprint.service_account

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue
-from tradewind.model import buckets
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.model.secrets import KUBERNETES_SECRET, parse
@@ -16,33 +15,25 @@ from tradewind.providers.cloud import Library, Rentable, Setting
 from tradewind.providers.kubernetes import footprint as footprints
 from tradewind.providers.kubernetes.facts import FACTS, PASS_S
 from tradewind.providers.kubernetes.footprint import Cluster, Footprint
+from tradewind.providers.usual import Usual
 
 if TYPE_CHECKING:
     from tradewind.model.ratecard import RateCard
     from tradewind.model.usage import Rates
     from tradewind.providers.base import Provider
     from tradewind.providers.boot.luggage import Pack
-    from tradewind.providers.cloud import Links
     from tradewind.providers.kubernetes.setup import Look
     from tradewind.providers.offered import Offering, Types
     from tradewind.providers.usable import Usable
 
-_ADDRESSES = (
-    "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-    "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ENDPOINT",
-    "STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", "TRADEWIND_PLAIN_HTTP",
-)  # fmt: skip
-"""Variables that say where a store is, and nothing of who may open it."""
 
-
-class Kubernetes:
+class Kubernetes(Usual):
     name = "kubernetes"
     title = "Kubernetes"
     facts: Facts = FACTS
     schemes: tuple[str, ...] = ("file",)
     """A folder, on a volume that all pods mount. To buckets they are somebody or are lent passes,
     as each cluster was set up (`lends`)."""
-    lent: tuple[str, ...] = tuple(buckets.STORES)
     place = "context"
     place_words = (
         "A context of your kubeconfig; its cluster is added to those that are set up. Default: the"
@@ -130,7 +121,6 @@ class Kubernetes:
         Setting(name="interfaces", metavar="NAMES", words="Network interfaces for NCCL and Gloo."),
         elsewhere.BUCKET_REGION,
     )
-    older_s = 0  # it has no buckets
     pythons: tuple[str, ...] = ("3.11", "3.12")
     library: Library | None = Library(
         extra="kubernetes", package="kubernetes", least="31", needed_for="runs on clusters"
@@ -213,17 +203,12 @@ class Kubernetes:
     def lends(self, footprint: Footprint, store_url: str) -> bool:
         return any(_is_lent(each, store_url) for each in footprint.clusters.values())
 
-    def links(self, footprint: Footprint, store_url: str) -> Links:
-        from tradewind.store.links import Links
-
-        return Links(store_url)
-
     def environment(self, footprint: Footprint, env: Mapping[str, str]) -> dict[str, str]:
         """Where the store is, as this computer finds it. A cluster whose Secret opens it has that
         in the Secret too: from within it may be another address."""
         if any(each.identity == "secret" for each in footprint.clusters.values()):
             return {}
-        return {name: env[name] for name in _ADDRESSES if env.get(name)}
+        return elsewhere.addresses(env)
 
     def image(self, footprint: Footprint, way: Way, wanted: str) -> str:
         from tradewind.providers.kubernetes.images import chosen
@@ -261,9 +246,6 @@ class Kubernetes:
             if (each := footprint.clusters[name]).provider
         ]
         return charges.assumptions(card, places, elsewhere.bucket(footprint), disks=())
-
-    def outside(self, footprint: Footprint, card: RateCard) -> Rates:
-        return elsewhere.outside(card, footprint)
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         space = next(iter(footprint.clusters.values())).namespace
@@ -310,7 +292,7 @@ def _rates(footprint: Footprint, cluster: Cluster, card: RateCard) -> Rates | No
     """None: nobody charges for the store, or nobody knows who."""
     from tradewind.providers import charges
 
-    bucket, kept_s = elsewhere.bucket(footprint), elsewhere.kept_s(footprint)
+    bucket, kept_s = elsewhere.bucket(footprint), elsewhere.kept_s(footprint.bucket_provider)
     if not footprint.bucket_provider:
         return None
     if not cluster.provider:  # one's own network: only the bucket's side is paid for

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from tradewind.model import places as keys
 from tradewind.providers import recorded
+from tradewind.providers.elsewhere import Clusters
 
 KEY = keys.footprint("kubernetes")
 
@@ -72,24 +73,12 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Between its nodes; 0: as their types have, else what is assumed."""
 
 
-class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    clusters: dict[str, Cluster]
-    """By name, which is the region of ways there."""
-    bucket_provider: str = ""
-    bucket_region: str = ""
-    """Where the store's bucket is, for what traffic costs; "": not known."""
+class Footprint(Clusters[Cluster], frozen=True, kw_only=True):
+    """A pod goes to any zone that suits it."""
 
     @property
     def account(self) -> str:
         return ", ".join(f"{each.context}/{each.namespace}" for each in self.clusters.values())
-
-    @property
-    def places(self) -> dict[str, tuple[str, ...]]:
-        """A pod goes to any zone that suits it."""
-        return dict.fromkeys(self.clusters, ("",))
-
-    def encoded(self) -> bytes:
-        return recorded.encoded(self)
 
 
 def decoded(data: bytes) -> Footprint:

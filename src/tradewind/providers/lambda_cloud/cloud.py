@@ -7,18 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue, NotFound
-from tradewind.model import buckets
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
-from tradewind.providers.cloud import Library, Links, Rentable, Setting
+from tradewind.providers.cloud import Rentable, Setting
 from tradewind.providers.lambda_cloud import footprint as footprints
 from tradewind.providers.lambda_cloud.facts import FACTS, IMAGE, PASS_S
 from tradewind.providers.lambda_cloud.footprint import Footprint
+from tradewind.providers.usual import Usual
 
 if TYPE_CHECKING:
     from tradewind.model.ratecard import RateCard
-    from tradewind.model.usage import Rates
     from tradewind.providers.boot.luggage import Pack
     from tradewind.providers.lambda_cloud.provider import LambdaProvider
     from tradewind.providers.lambda_cloud.setup import Look
@@ -27,13 +26,12 @@ if TYPE_CHECKING:
 _USER = "ubuntu"  # of all its images
 
 
-class Lambda:
+class Lambda(Usual):
     name = "lambda"
     title = "Lambda"
     facts: Facts = FACTS
     schemes: tuple[str, ...] = ()
     """Its machines have no identity: they are lent passes to the store."""
-    lent: tuple[str, ...] = tuple(buckets.STORES)
     settings: tuple[Setting, ...] = (
         Setting(
             name="ssh_key",
@@ -52,14 +50,8 @@ class Lambda:
         ),
         elsewhere.BUCKET_REGION,
     )
-    older_s = 0  # it has no buckets
     pythons: tuple[str, ...] = ("3.12",)
     """Ubuntu 24.04's own."""
-    library: Library | None = None
-
-    @property
-    def prints(self) -> Mapping[str, str]:
-        return {}
 
     # -- who we are, and what is set up ------------------------------------------------------------
 
@@ -85,11 +77,6 @@ class Lambda:
 
         return Look(Api(), wish_of(store_url, regions, settings))
 
-    def printed(
-        self, kind: str, store_url: str, regions: Sequence[str], settings: Mapping[str, Any]
-    ) -> str:
-        raise InvalidValue(f"Lambda has nothing to be printed as {kind}")
-
     def notes(self, store_url: str, settings: Mapping[str, Any]) -> list[str]:
         return [
             "Lambda bills machines until they are terminated, also after they have shut down: keep"
@@ -112,12 +99,6 @@ class Lambda:
 
         return LambdaProvider(Api(), footprint, owner, pack)
 
-    def links(self, footprint: Footprint, store_url: str) -> Links:
-        raise InvalidValue("Lambda has no buckets, and signs no links to one")
-
-    def environment(self, footprint: Footprint, env: Mapping[str, str]) -> dict[str, str]:
-        return {}  # who lends the pass says where the store is
-
     def usable(self, footprint: Footprint, ways: Sequence[Way], store_url: str) -> Usable:
         from tradewind.providers.lambda_cloud.api import Api
         from tradewind.providers.lambda_cloud.usable import usable
@@ -131,9 +112,9 @@ class Lambda:
         from tradewind.providers import charges
 
         _check(spec, way)
-        rates = charges.store(
-            card, (self.name, way.region), elsewhere.bucket(footprint), elsewhere.kept_s(footprint)
-        )
+        kept_s = elsewhere.kept_s(footprint.bucket_provider)
+        place, bucket = (self.name, way.region), elsewhere.bucket(footprint)
+        rates = charges.store(card, place, bucket, kept_s)
         return replace(way, pass_s=PASS_S, rates=rates)
 
     def warnings(
@@ -144,9 +125,6 @@ class Lambda:
 
         places = [(self.name, region) for region in regions]
         return charges.assumptions(card, places, elsewhere.bucket(footprint), disks=())
-
-    def outside(self, footprint: Footprint, card: RateCard) -> Rates:
-        return elsewhere.outside(card, footprint)
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         return "Lambda keeps no secrets: let the job read it from a bucket that it may read"
@@ -164,9 +142,6 @@ class Lambda:
                 hint="it has one once it is up; tradewind ps shows whether it is",
             )
         return ["ssh", *(["-i", key] if key else []), f"{_USER}@{address}", *words]
-
-    def check_shell(self, command: Sequence[str]) -> None:
-        pass
 
 
 def _check(spec: Spec, way: Way) -> None:

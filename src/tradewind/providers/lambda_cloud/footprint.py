@@ -6,8 +6,6 @@ after the runs of a store brings one of the same account.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from tradewind.model import buckets
 from tradewind.model import places as keys
 from tradewind.providers import recorded
@@ -17,7 +15,7 @@ from tradewind.providers.lambda_cloud.names import owner_of
 KEY = keys.footprint("lambda")
 
 
-class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Footprint(recorded.Record, frozen=True, kw_only=True):
     ssh_key: str
     """Its name at Lambda, which launches no machine without one."""
     ssh_key_id: str
@@ -39,9 +37,6 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def places(self) -> dict[str, tuple[str, ...]]:
         """Lambda has no zones."""
         return dict.fromkeys(self.regions, ("",))
-
-    def encoded(self) -> bytes:
-        return recorded.encoded(self)
 
 
 def decoded(data: bytes) -> Footprint:

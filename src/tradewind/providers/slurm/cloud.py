@@ -7,40 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue, NotFound
-from tradewind.model import buckets
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
-from tradewind.providers.cloud import Library, Rentable, Setting
+from tradewind.providers.cloud import Rentable, Setting
 from tradewind.providers.slurm import footprint as footprints
 from tradewind.providers.slurm.facts import FACTS, IMAGE_S, PASS_S
 from tradewind.providers.slurm.footprint import Footprint
+from tradewind.providers.usual import Usual
 
 if TYPE_CHECKING:
     from tradewind.model.ratecard import RateCard
-    from tradewind.model.usage import Rates
     from tradewind.providers.boot.luggage import Pack
-    from tradewind.providers.cloud import Links
     from tradewind.providers.offered import Offered, Offering, Types
     from tradewind.providers.slurm.provider import SlurmProvider
     from tradewind.providers.slurm.setup import Look
     from tradewind.providers.usable import Usable
 
-_ADDRESSES = (
-    "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-    "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_ENDPOINT",
-    "STORAGE_EMULATOR_HOST", "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE", "TRADEWIND_PLAIN_HTTP",
-)  # fmt: skip
-"""Variables that say where a store is, and nothing of who may open it."""
 
-
-class Slurm:
+class Slurm(Usual):
     name = "slurm"
     title = "Slurm"
     facts: Facts = FACTS
     schemes: tuple[str, ...] = ("file",)
     """A folder on a file system that nodes and this computer share. To buckets they are nobody."""
-    lent: tuple[str, ...] = tuple(buckets.STORES)
     place = "login"
     place_words = (
         "A login node, as OpenSSH takes it: user@host[:port], or a Host of your ~/.ssh/config."
@@ -95,13 +85,7 @@ class Slurm:
         Setting(name="interfaces", metavar="NAMES", words="Network interfaces for NCCL and Gloo."),
         elsewhere.BUCKET_REGION,
     )
-    older_s = 0  # it has no buckets
     pythons: tuple[str, ...] = ("3.11", "3.12")
-    library: Library | None = None
-
-    @property
-    def prints(self) -> Mapping[str, str]:
-        return {}
 
     # -- who we are, and what is set up ------------------------------------------------------------
 
@@ -126,14 +110,6 @@ class Slurm:
         from tradewind.providers.slurm.wish import wish_of
 
         return Look(wish_of(store_url, regions, settings))
-
-    def printed(
-        self, kind: str, store_url: str, regions: Sequence[str], settings: Mapping[str, Any]
-    ) -> str:
-        raise InvalidValue(f"Slurm has nothing to be printed as {kind}")
-
-    def notes(self, store_url: str, settings: Mapping[str, Any]) -> list[str]:
-        return []
 
     def checks(
         self, footprint: Footprint | None, *, known: bool, store_url: str
@@ -174,14 +150,9 @@ class Slurm:
     def lends(self, footprint: Footprint, store_url: str) -> bool:
         return store_url.partition("://")[0] != "file"
 
-    def links(self, footprint: Footprint, store_url: str) -> Links:
-        from tradewind.store.links import Links
-
-        return Links(store_url)
-
     def environment(self, footprint: Footprint, env: Mapping[str, str]) -> dict[str, str]:
         """Where the store is, as this computer finds it."""
-        return {name: env[name] for name in _ADDRESSES if env.get(name)}
+        return elsewhere.addresses(env)
 
     def image(self, footprint: Footprint, way: Way, wanted: str) -> str:
         from tradewind.providers.slurm.containers import chosen
@@ -205,14 +176,6 @@ class Slurm:
         if not footprint.bucket_provider:
             return way
         return replace(way, pass_s=PASS_S, rates=self.outside(footprint, card))
-
-    def warnings(
-        self, footprint: Footprint, spec: Spec, regions: Sequence[str], card: RateCard
-    ) -> list[str]:
-        return []
-
-    def outside(self, footprint: Footprint, card: RateCard) -> Rates:
-        return elsewhere.outside(card, footprint)
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         return "Slurm keeps no secrets: let the job read a file that only you can read"

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from tradewind.model import places as keys
 from tradewind.providers import recorded
+from tradewind.providers.elsewhere import Clusters
 
 KEY = keys.footprint("slurm")
 
@@ -46,24 +47,12 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME of jobs."""
 
 
-class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    clusters: dict[str, Cluster]
-    """By name, which is the region of ways there."""
-    bucket_provider: str = ""
-    bucket_region: str = ""
-    """Where the store's bucket is, for what traffic costs; "": not known."""
+class Footprint(Clusters[Cluster], frozen=True, kw_only=True):
+    """Partitions are in the names of types: the same nodes may be in several."""
 
     @property
     def account(self) -> str:
         return ", ".join(f"{each.user}@{name}" for name, each in self.clusters.items())
-
-    @property
-    def places(self) -> dict[str, tuple[str, ...]]:
-        """Partitions are in the names of types: the same nodes may be in several."""
-        return dict.fromkeys(self.clusters, ("",))
-
-    def encoded(self) -> bytes:
-        return recorded.encoded(self)
 
 
 def decoded(data: bytes) -> Footprint:

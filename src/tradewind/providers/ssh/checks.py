@@ -11,8 +11,8 @@ from tradewind.providers.ssh import client as clients
 from tradewind.providers.ssh.answers import Found
 from tradewind.providers.ssh.client import Client
 from tradewind.providers.ssh.footprint import Footprint, setup_command
-from tradewind.providers.ssh.links import folder_of
 from tradewind.providers.ssh.there.drivers import FREE
+from tradewind.store.links import folder_of
 
 _found = About("ssh")
 

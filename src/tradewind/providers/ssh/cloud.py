@@ -7,19 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue, NotFound
-from tradewind.model import buckets
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
-from tradewind.providers.cloud import Lease, Library, Links, Rentable, Setting
+from tradewind.providers.cloud import Lease, Rentable, Setting
 from tradewind.providers.ssh import footprint as footprints
 from tradewind.providers.ssh.facts import FACTS, PASS_S, REGION
 from tradewind.providers.ssh.footprint import Footprint
+from tradewind.providers.usual import Usual
 
 if TYPE_CHECKING:
     from tradewind.base.errors import TradewindError
     from tradewind.model.ratecard import RateCard
-    from tradewind.model.usage import Rates
     from tradewind.providers.boot.luggage import Pack
     from tradewind.providers.offered import Offering, Types
     from tradewind.providers.ssh.answers import Gpu
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
 FILE = "file"
 
 
-class Ssh:
+class Ssh(Usual):
     name = "ssh"
     title = "hosts of your own"
     facts: Facts = FACTS
     schemes: tuple[str, ...] = (FILE,)
     """A folder that all hosts have at the same path."""
-    lent: tuple[str, ...] = tuple(buckets.STORES)
     place = "host"
     place_words = (
         "A host, as ssh is told: [USER@]HOST[:PORT]; a name of ~/.ssh/config will do. May be"
@@ -72,14 +70,8 @@ class Ssh:
         ),
         elsewhere.BUCKET_REGION,
     )
-    older_s = 0  # it has no buckets
     pythons: tuple[str, ...] = ()
     """As each host has it: `pythons_at`."""
-    library: Library | None = None
-
-    @property
-    def prints(self) -> Mapping[str, str]:
-        return {}
 
     # -- who we are, and what is set up ------------------------------------------------------------
 
@@ -104,11 +96,6 @@ class Ssh:
 
         return Look(wish_of(store_url, regions, settings))
 
-    def printed(
-        self, kind: str, store_url: str, regions: Sequence[str], settings: Mapping[str, Any]
-    ) -> str:
-        raise InvalidValue(f"there is nothing of hosts to be printed as {kind}")
-
     def notes(self, store_url: str, settings: Mapping[str, Any]) -> list[str]:
         return [
             "plans count your GPUs as $0 an hour unless account.yaml says what one costs:"
@@ -132,14 +119,6 @@ class Ssh:
     def pythons_at(self, footprint: Footprint) -> tuple[str, ...]:
         return tuple(sorted({host.python for host in footprint.hosts.values() if host.python}))
 
-    def links(self, footprint: Footprint, store_url: str) -> Links:
-        from tradewind.providers.ssh.links import Links
-
-        return Links(store_url)
-
-    def environment(self, footprint: Footprint, env: Mapping[str, str]) -> dict[str, str]:
-        return {}  # who lends the pass says where the store is
-
     def offers(self, footprint: Footprint, types: Types) -> Offering:
         from tradewind.providers.ssh.offers import offering
 
@@ -161,14 +140,6 @@ class Ssh:
         if not footprint.bucket_provider:
             return way  # the store is a folder that hosts share
         return replace(way, pass_s=PASS_S, rates=elsewhere.outside(card, footprint))
-
-    def warnings(
-        self, footprint: Footprint, spec: Spec, regions: Sequence[str], card: RateCard
-    ) -> list[str]:
-        return []
-
-    def outside(self, footprint: Footprint, card: RateCard) -> Rates:
-        return elsewhere.outside(card, footprint)
 
     def secrets_hint(self, footprint: Footprint, store_url: str) -> str:
         return "let the job read a file of your user's on the hosts"
@@ -215,9 +186,6 @@ class Ssh:
         options = [*(["-i", key] if key else []), *([] if words else ["-t"])]
         there = f"cd ~/{named} && {inside}"
         return ["ssh", *options, *names.arguments(host.target), f"sh -c {shlex.quote(there)}"]
-
-    def check_shell(self, command: Sequence[str]) -> None:
-        pass
 
 
 def _seen(footprint: Footprint) -> dict[str, list[Gpu] | TradewindError]:

@@ -39,7 +39,7 @@ class Host(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ram_gb: float = 0.0
 
 
-class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Footprint(recorded.Record, frozen=True, kw_only=True):
     hosts: dict[str, Host]
     """By their short names."""
     folder: str = ""
@@ -60,9 +60,6 @@ class Footprint(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def within(self, region: str) -> dict[str, Host]:
         return {name: each for name, each in self.hosts.items() if each.region == region}
-
-    def encoded(self) -> bytes:
-        return recorded.encoded(self)
 
 
 def decoded(data: bytes) -> Footprint:

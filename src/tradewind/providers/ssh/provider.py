@@ -32,10 +32,10 @@ from tradewind.providers.ssh import answers, names, offers
 from tradewind.providers.ssh import client as clients
 from tradewind.providers.ssh.client import Client
 from tradewind.providers.ssh.footprint import Footprint, Host, setup_command
-from tradewind.providers.ssh.links import folder_of
 from tradewind.providers.ssh.relay import TICKET, Tunnels
 from tradewind.providers.ssh.troubles import Unreachable
 from tradewind.store import relayed
+from tradewind.store.links import folder_of
 
 _WHO = "tradewind.providers.ssh"
 

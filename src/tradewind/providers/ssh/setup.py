@@ -21,7 +21,7 @@ from tradewind.providers.ssh.answers import Found
 from tradewind.providers.ssh.client import Client
 from tradewind.providers.ssh.facts import REGION
 from tradewind.providers.ssh.footprint import Footprint, Host, setup_command
-from tradewind.providers.ssh.links import folder_of
+from tradewind.store.links import folder_of
 
 _FILE = "file"
 _MOST_BYTES = 1 << 20

@@ -134,7 +134,7 @@ def session_policy(store_url: str, run_id: str, role: str, *, ours: bool) -> str
     has them too."""
     bucket, _, prefix = store_url.removeprefix("s3://").partition("/")
     prefix = prefix.strip("/") + "/" if prefix.strip("/") else ""
-    world = role.split(":")[1] if role.startswith("arn:") else "aws"
+    world = role.split(":")[1] if role.startswith("arn:") else "aws"  # an ARN's partition
     arn = f"arn:{world}:s3:::{bucket}"
     run = f"{arn}/{prefix}runs/{run_id}/"
     read = _allow(["s3:GetObject"], [f"{run}*", f"{arn}/{prefix}passes/{run_id}/*"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import kubernetes
 import pytest
@@ -313,16 +315,22 @@ def test_a_server_that_restarts_forgets_nothing(tmp_path: Path, cluster: Control
     from tests.cloud.faces.kubernetes.server import running
 
     with running(tmp_path, bodies="none") as own:
-        own.make(jobs_at("default"), job("one"))
-        own.restart(0.05)
+        made = own.make(jobs_at("default"), job("one"))
+        with socket.create_connection(("127.0.0.1", urlsplit(own.url).port or 0)) as held:
+            own.restart(0.05)
+            assert held.recv(1) == b""  # every connection is cut: it is away
 
-        def back() -> bool:
+        def back() -> Any:
             try:
-                return own.ask("GET", jobs_at("default", "one"))[0] == 200
+                status, answer, _ = own.ask("GET", jobs_at("default", "one"))
             except OSError:
-                return False
+                return None
+            return status, answer
 
-        eventually(back)
+        status, found = eventually(back)
+        assert status == 200, found
+        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        assert found["spec"] == made["spec"]
 
 
 def test_several_ask_at_once(cluster: Control, space: str) -> None:

@@ -48,6 +48,10 @@ def ended(bodies: Control, space: str, name: str) -> dict[str, Any]:
     return dict(eventually(look))
 
 
+def alive(pids: list[int]) -> list[int]:
+    return [each for each in pids if Path(f"/proc/{each}").exists()]
+
+
 def needs_roots(bodies: Control) -> None:
     if bodies.status()["bodies"] != "namespace":
         pytest.skip("containers have no root of their own here: that needs root and overlayfs")
@@ -162,9 +166,14 @@ def test_a_node_that_vanishes_takes_its_processes(bodies: Control, own: str) -> 
     bodies.make(pods_at(own), made)
     wait_pods(bodies, own, "Running")
     pids = eventually(lambda: found if len(found := bodies.pids(own, "one")) >= 2 else [])
-    bodies.vanish(f"n-{own}")
-    eventually(lambda: not [each for each in pids if Path(f"/proc/{each}").exists()])
-    eventually(lambda: bodies.names("pods", own) == [])
+    bodies.dials(quarantine_s=3600)  # its pod stays: nothing else ends them
+    try:
+        bodies.vanish(f"n-{own}")
+        assert eventually(lambda: not alive(pids)), "processes of the node"
+        assert bodies.names("pods", own) == ["one"]
+    finally:
+        bodies.dials(quarantine_s=0.05)
+    assert eventually(lambda: bodies.names("pods", own) == []), "its pod"
 
 
 def test_a_notice_gives_time_to_save(bodies: Control, own: str) -> None:
@@ -185,7 +194,7 @@ def test_out_of_memory(bodies: Control, own: str) -> None:
     pids = eventually(lambda: bodies.pids(own, "one"))
     bodies.oom(own, "one")
     assert ended(bodies, own, "one")["reason"] == "OOMKilled"
-    eventually(lambda: not [each for each in pids if Path(f"/proc/{each}").exists()])
+    assert eventually(lambda: not alive(pids)), "processes of the container"
 
 
 def test_a_container_is_started_again(bodies: Control, own: str) -> None:
@@ -197,8 +206,8 @@ def test_a_container_is_started_again(bodies: Control, own: str) -> None:
         states = get(bodies, pods_at(own, "one"))["status"].get("containerStatuses") or [{}]
         return int(states[0].get("restartCount", 0))
 
-    eventually(lambda: count() >= 2)
-    eventually(lambda: "BackOff" in {each for each, _ in bodies.reasons(own)})
+    assert eventually(lambda: found if (found := count()) >= 2 else 0) >= 2
+    assert eventually(lambda: "BackOff" in {each for each, _ in bodies.reasons(own)})
 
 
 def test_ranks_find_each_other_by_name(bodies: Control, own: str) -> None:

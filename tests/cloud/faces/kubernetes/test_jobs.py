@@ -151,8 +151,10 @@ def test_a_pod_that_is_deleted_is_counted_when_it_has_ended(cluster: Control, sp
 
 def test_a_job_that_is_over_goes_by_itself(cluster: Control, space: str) -> None:
     cluster.make(jobs_at(space), job("one", ttlSecondsAfterFinished=0))
-    cluster.finish(space, rank(cluster, space, 0), 0)
-    eventually(lambda: cluster.left(space) == [])
+    first = rank(cluster, space, 0)
+    assert first in names(pods_of(cluster, space))
+    cluster.finish(space, first, 0)
+    assert eventually(lambda: cluster.left(space) == []), "the Job and its pod go"
 
 
 def test_everything_that_is_kept_passes_the_schemas(cluster: Control, space: str) -> None:

@@ -152,7 +152,7 @@ def test_what_can_never_be_admitted_says_why(cluster: Control, space: str) -> No
         "default-flavor, previously considered podsets requests (0) + current podset request (8) > "
         "maximum capacity (4)",
     }
-    eventually(lambda: words() == expected)
+    assert eventually(lambda: found if (found := words()) == expected else set()) == expected
 
 
 def test_a_jobset_goes_through_a_queue(cluster: Control, space: str) -> None:
