@@ -25,7 +25,7 @@ from tradewind.model.event import (
     LegRequested,
     MachinesFound,
 )
-from tradewind.model.run import Request
+from tradewind.model.run import Request, Way
 from tradewind.providers.base import LaunchMachines
 from tradewind.store.lending import LendPass
 from tradewind.store.steps import Delete
@@ -52,9 +52,14 @@ class SkipsTheListing(Controller):
     """Buys whatever is recorded and has no answer, without looking whether it was bought."""
 
     def _decide(
-        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+        self,
+        memory: RunMemory,
+        sight: Sight,
+        ways: Sequence[Way],
+        wrote: frozenset[int],
+        month: Month | None,
     ) -> list[Action]:
-        actions = super()._decide(memory, sight, wrote, month)
+        actions = super()._decide(memory, sight, ways, wrote, month)
         leg = memory.state.leg
         waits = leg and leg.state == "requested" and not leg.machines
         if not actions and leg and waits:
@@ -94,7 +99,12 @@ class TrustsAForeignClock(Controller):
     """Takes a heartbeat's age from the machine's uptime and the provider's launch time."""
 
     def _decide(
-        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+        self,
+        memory: RunMemory,
+        sight: Sight,
+        ways: Sequence[Way],
+        wrote: frozenset[int],
+        month: Month | None,
     ) -> list[Action]:
         for name in memory.state.claimed:
             pulse = memory.pulses.get(name)
@@ -102,7 +112,7 @@ class TrustsAForeignClock(Controller):
                 launched = memory.state.machines[name].machine.launched_s
                 sent = launched + pulse.beat.uptime_s
                 pulse.looked, pulse.changed = self._clock(), sent
-        return super()._decide(memory, sight, wrote, month)
+        return super()._decide(memory, sight, ways, wrote, month)
 
 
 class PrunesTheJournal(Controller):
@@ -125,11 +135,16 @@ class SpendsFreely(Controller):
     """Gives every machine a week, whatever the budget, and ends none when that is spent."""
 
     def _decide(
-        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+        self,
+        memory: RunMemory,
+        sight: Sight,
+        ways: Sequence[Way],
+        wrote: frozenset[int],
+        month: Month | None,
     ) -> list[Action]:
         return [
             action
-            for action in super()._decide(memory, sight, wrote, month)
+            for action in super()._decide(memory, sight, ways, wrote, month)
             if not (
                 isinstance(action, Record)
                 and isinstance(action.event, LegDraining)
@@ -150,20 +165,30 @@ class ForgetsTheMonth(Controller):
     """Never asks what the project has left."""
 
     def _decide(
-        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+        self,
+        memory: RunMemory,
+        sight: Sight,
+        ways: Sequence[Way],
+        wrote: frozenset[int],
+        month: Month | None,
     ) -> list[Action]:
-        return super()._decide(memory, sight, wrote, None)
+        return super()._decide(memory, sight, ways, wrote, None)
 
 
 class CountsNoTime(Controller):
     """Lets machines be up for as long as it takes."""
 
     def _decide(
-        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+        self,
+        memory: RunMemory,
+        sight: Sight,
+        ways: Sequence[Way],
+        wrote: frozenset[int],
+        month: Month | None,
     ) -> list[Action]:
         if memory.state.spec:
             memory.state.spec = replace(memory.state.spec, max_duration_s=None)
-        return super()._decide(memory, sight, wrote, month)
+        return super()._decide(memory, sight, ways, wrote, month)
 
 
 class NeverCallsItIdle(Controller):

@@ -38,7 +38,7 @@ from tradewind.model.event import CancelAsked, Closed, Event, Resumed, Submitted
 from tradewind.model.run import Machine, Queued, Spec, Way
 from tradewind.policy import plain
 from tradewind.policy.base import Policy
-from tradewind.providers.base import TerminateMachines, WithdrawLaunches
+from tradewind.providers.base import AskPrices, TerminateMachines, WithdrawLaunches
 from tradewind.store.steps import Create, Delete, Find, GetMany, Weigh
 
 _ROUNDS = 20
@@ -54,7 +54,7 @@ class Controller:
         *,
         clock: Callable[[], float],
         watch: Callable[[], float],
-        offers: Callable[[RunState], Sequence[Way]] = lambda state: (),
+        asks_prices: bool = False,
         policy: Policy = plain.choose,
         may_use: Callable[[str, str], bool] = lambda run_id, provider: True,
         seed: bytes = b"",
@@ -63,12 +63,13 @@ class Controller:
         """`clock` is the world's time as this computer has it, for deadlines and the record;
         `watch` only ever measures how long we have waited. `may_use` says whether this provider is
         ours to use for this run: what the store says of it does not count. `seed` is the store's
-        (signing.py); without one, machines are not asked to sign. `learned` is told what our own
+        (signing.py); without one, machines are not asked to sign. `asks_prices`: what ways cost now
+        is asked for; else they cost what was planned. `learned` is told what our own
         launches, refusals and interruptions show of capacity; it must not raise."""
         self.writer = writer
         self._providers = tuple(providers)
         self._clock, self._watch = clock, watch
-        self._offers, self._policy = offers, policy
+        self._asks_prices, self._policy = asks_prices, policy
         self._may_use = may_use
         self.seed = seed
         self._learned = learned
@@ -127,11 +128,13 @@ class Controller:
         yield from self._feel(memory)
         wrote: frozenset[int] = frozenset()
         month, asked = None, None
+        ways: list[Way] = []
         for _ in range(_ROUNDS):
             buying = memory.state.buys
+            ways = ways or (yield from self._ways(memory))
             if self.asks_month and memory.state.spec and (asked is None or (buying and not asked)):
                 month, asked = (yield AskMonth(run_id, memory.state.spec, buying)), buying
-            actions = self._decide(memory, sight, wrote, month)
+            actions = self._decide(memory, sight, ways, wrote, month)
             events = [action.event for action in actions if isinstance(action, Record)]
             if not events:
                 yield from self._perform(memory, actions)
@@ -156,7 +159,12 @@ class Controller:
         return troubles
 
     def _decide(
-        self, memory: RunMemory, sight: Sight, wrote: frozenset[int], month: Month | None
+        self,
+        memory: RunMemory,
+        sight: Sight,
+        ways: Sequence[Way],
+        wrote: frozenset[int],
+        month: Month | None,
     ) -> list[Action]:
         # Nothing is judged by time that passed after we looked: we may have been stopped since.
         looked, state = sight.at, memory.state
@@ -201,11 +209,18 @@ class Controller:
             marked=any(life <= state.life for life in sight.marked.get(memory.run_id, ())),
             month=month,
         )
-        ways: Sequence[Way] = self._offers(state)
-        if not ways and state.spec:
-            ways = state.spec.ways
-        mine = [way for way in ways if self._ours(memory.run_id, way.provider)]
-        return decide(state, seen, mine, self._clock(), self._policy)
+        return decide(state, seen, ways, self._clock(), self._policy)
+
+    def _ways(self, memory: RunMemory) -> Steps[list[Way]]:
+        """Those that are ours to buy, at what they cost now."""
+        state, now = memory.state, dict[str, int]()
+        if not state.spec:
+            return []
+        ways = [way for way in state.spec.ways if self._ours(memory.run_id, way.provider)]
+        if self._asks_prices and state.phase in ("waiting", "active"):
+            with suppress(SourceFailed):
+                now = yield AskPrices(tuple(ways))
+        return [way.costing(now[way.what]) if way.what in now else way for way in ways]
 
     def _ours(self, run_id: str, provider: str) -> bool:
         return provider in self._providers and self._may_use(run_id, provider)

@@ -2,7 +2,7 @@
 
 A tick mostly waits for the store's answers, so threads do: each drives one tick after another to
 its end. The store and the providers must be safe from several threads, and so must the controller's
-`clock`, `watch`, `offers` and `policy`. Two passes of one controller may not overlap.
+`clock`, `watch` and `policy`. Two passes of one controller may not overlap.
 
 What goes wrong with one run ends its tick, is returned, and touches no other run. That holds for
 bugs too: what a tick raises that is none of our errors becomes a TradewindError with it as cause.
@@ -20,10 +20,12 @@ from tradewind.base import steps
 from tradewind.base.errors import InvalidValue, TradewindError, bug
 from tradewind.controller.controller import Controller
 from tradewind.controller.listings import Listings
+from tradewind.controller.prices import Prices
 from tradewind.controller.purse import AskMonth, Purse
 from tradewind.controller.services import Services
 from tradewind.providers.base import (
     Admits,
+    AskPrices,
     DismissCircle,
     LaunchMachines,
     ListAll,
@@ -87,6 +89,7 @@ def performer(
         store.replace(step.key, encoded(lend(step.run_id, step.for_s)))
 
     doers: dict[type, Callable[[Any], Any]] = {
+        AskPrices: Prices(providers),
         ListAll: Listings(providers),
         ListMachines: lambda step: providers[step.provider].list_machines(),
         LaunchMachines: launch,

@@ -91,6 +91,7 @@ class Loop:
             tuple(providers),
             clock=_wall,
             watch=clock.epoch,
+            asks_prices=True,
             policy=careful.choose,
             may_use=may_use,
             learned=learned,

@@ -11,6 +11,7 @@ from math import inf
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from tradewind.base.errors import InvalidValue
 from tradewind.model.circle import Circle
@@ -161,6 +162,10 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     @property
     def price_all(self) -> int:
         return self.price * self.nodes
+
+    def costing(self, bare: int) -> Way:
+        """At another price of the bare machine: its disk and its address cost as before."""
+        return replace(self, price=bare + self.disk_price + self.address_price)
 
 
 class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

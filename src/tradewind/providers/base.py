@@ -23,7 +23,7 @@ from msgspec import Struct
 from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.model.circle import Circle
 from tradewind.model.finding import Finding
-from tradewind.model.run import Listing, Machine, Request
+from tradewind.model.run import Listing, Machine, Request, Way
 
 KINDS = ("no_capacity", "no_quota", "not_allowed", "not_found", "throttled")
 
@@ -100,6 +100,15 @@ class Admits(Protocol):
         """Of this circle nothing is left, anywhere. False: machines are behind it still."""
 
 
+@runtime_checkable
+class Quotes(Protocol):
+    """A provider whose prices change while runs go on."""
+
+    def prices(self, ways: Sequence[Way]) -> Mapping[str, int]:
+        """By `Way.what`: micro-dollars an hour for one machine, bare, as it costs now. What is not
+        told costs what was planned."""
+
+
 # The same as steps (see tradewind/base/steps.py).
 
 
@@ -115,6 +124,12 @@ class ListAll(Struct, frozen=True, gc=False):
 
 Listed = Mapping[str, Listing | TradewindError]
 """What `ListAll` answers, by provider."""
+
+
+class AskPrices(Struct, frozen=True):
+    """Answered with what these ways cost now, as in `Quotes`."""
+
+    ways: tuple[Way, ...]
 
 
 class LaunchMachines(Struct, frozen=True):

@@ -11,7 +11,7 @@ from zlib import crc32
 from msgspec.structs import replace
 
 from tradewind.base.errors import SourceFailed
-from tradewind.model.run import TAKEN, Facts, Listing, Machine, Queued, Request
+from tradewind.model.run import TAKEN, Facts, Listing, Machine, Queued, Request, Way
 from tradewind.providers.base import OutcomeUnknown, Refused
 from tradewind.sim.scenario import Place, Scenario
 from tradewind.sim.world import START_S, World
@@ -112,6 +112,10 @@ class SimCloud:
         if self._out[0] <= self._world.now < self._out[1]:
             self._world.fault("cloud does not answer")
             raise SourceFailed("the cloud does not answer (sim)")
+
+    def prices(self, ways: Sequence[Way]) -> dict[str, int]:
+        """Its prices never change."""
+        return {}
 
     def list_machines(self) -> Listing:
         self._answers()

@@ -16,6 +16,7 @@ from tradewind.model.run import Listing
 from tradewind.policy import careful, plain
 from tradewind.policy.base import Choice, Known, Policy
 from tradewind.providers.base import (
+    AskPrices,
     LaunchMachines,
     ListAll,
     Listed,
@@ -80,6 +81,7 @@ class SimController:
             WithdrawLaunches: lambda step: clouds[step.provider].withdraw(step.launch_ids),
             LendPass: lender.perform,
             AskMonth: self._month,
+            AskPrices: self._prices,
         }
         self._born()
 
@@ -152,6 +154,10 @@ class SimController:
             except TradewindError as error:
                 found[name] = error
         return found
+
+    def _prices(self, step: AskPrices) -> dict[str, int]:
+        told = (cloud.prices(step.ways) for cloud in self._clouds.values())
+        return {what: price for found in told for what, price in found.items()}
 
     def _restless(self, known: Known) -> Choice:
         if self._world.now >= self._quiet:

@@ -39,6 +39,13 @@ def test_each_hour_costs_what_the_price_was_when_it_began() -> None:
     assert held(MACHINE, [at(12_000, 1)]) == ()
 
 
+def test_what_lives_costs_what_the_price_was_until_now() -> None:
+    lives = replace(MACHINE, ended_s=None)
+    history = [at(9_000, 3600), at(13_000, 7200), at(17_000, 1)]
+    assert held(lives, history, 13_599) == ((10_000, 3600),)
+    assert held(lives, history, 13_601) == ((10_000, 3600), (13_600, 7200))
+
+
 def test_the_least_that_is_billed_is_at_the_last_price() -> None:
     short = replace(MACHINE, ended_s=10_020, prices=((10_000, 3600), (10_010, 7200)))
     assert charged(way(market="spot"), short, 20) == 10 + 50 * 2

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tests.cloud.faces.ec2.control import Control, running
 from tests.eventually import eventually
+from tests.lifecycle.builders import SPEC
 from tests.providers.aws.account_server import Cut, Watched
 from tests.providers.aws.machines import (
     KIND,
@@ -26,7 +27,8 @@ from tests.providers.aws.machines import (
     way,
 )
 from tests.providers.conformance import Conformance, Place
-from tradewind.base import clock
+from tradewind.base import clock, steps
+from tradewind.controller import drive
 from tradewind.controller.loop import Loop
 from tradewind.model.run import Way
 from tradewind.providers.aws import provider
@@ -516,3 +518,43 @@ def test_many_at_once_buy_what_each_asked_for(cloud: Control, aws: AwsProvider) 
     with ThreadPoolExecutor(6) as pool:
         sold = list(pool.map(lambda leg: aws.launch(at(aws).request(leg=leg), 1), range(1, 7)))
     assert len({m.machine_id for each in sold for m in each}) == 6
+
+
+# -- prices ------------------------------------------------------------------------------------
+
+
+def test_spot_costs_what_ec2_tells_now(cloud: Control, aws: AwsProvider) -> None:
+    names = {zone: name for zone, name in cloud.zone_names().items() if zone.startswith("use1")}
+    spot = way(market="spot", price=400_000, disk_price=10_000)
+    other = replace(spot, zone="use1-az2")
+    cloud.spot_price(KIND, names[ZONE], 1.5, at=cloud.now() - 7200)
+    cloud.spot_price(KIND, names["use1-az2"], 0.3, at=cloud.now() - 7200)
+    abroad = replace(spot, region="eu-west-1", zone="euw1-az1")  # where nothing is set up
+    assert aws.prices([spot, other, way(), abroad]) == {spot.what: 1_500_000, other.what: 300_000}
+    (bought,) = aws.launch(at(aws, other).request(), 1)
+    (listed,) = aws.list_machines().machines
+    assert listed.machine_id == bought.machine_id
+    assert listed.ended_s is None
+    assert listed.prices == ((listed.launched_s, 300_000),)
+
+
+def test_a_launch_compares_prices_of_now(
+    cloud: Control, aws: AwsProvider, owner: str, tmp_path: Path
+) -> None:
+    """What was cheapest when the run was submitted is not bought when another zone is cheaper."""
+    names = cloud.zone_names()
+    planned = way(market="spot", price=300_000)
+    other = replace(planned, zone="use1-az2", price=400_000)
+    cloud.spot_price(KIND, names[ZONE], 0.9, at=cloud.now() - 7200)
+    cloud.spot_price(KIND, names["use1-az2"], 0.4, at=cloud.now() - 7200)
+    store = MemoryStore()
+    loop = Loop(store, {"aws": aws}, tmp_path)
+    run_id = "now-01a1f4d3e687-497f8a"
+    spec = replace(SPEC, ways=(planned, other), deadline_s=None, budget=None)
+    steps.run(loop.controller.submit(run_id, spec), drive.performer(store, {"aws": aws}))
+    loop.tick()
+    (listed,) = [m for m in aws.list_machines().machines if m.run_id == run_id]
+    state = loop.controller.memory.runs[run_id].state
+    (request,) = state.requests.values()
+    assert (request.way.zone, request.way.price) == ("use1-az2", 400_000)
+    assert listed.prices == ((listed.launched_s, 400_000),)

@@ -75,6 +75,10 @@ class Footprint(recorded.Record, frozen=True, kw_only=True):
     def places(self) -> dict[str, tuple[str, ...]]:
         return {name: tuple(network.subnets) for name, network in self.regions.items()}
 
+    def zones(self, region: str, zone: str) -> tuple[str, ...]:
+        """Where machines may stand that are wanted in this zone, or anywhere in the region."""
+        return (zone,) if zone else tuple(self.regions[region].subnets)
+
 
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     """As AWS wants them."""

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Protocol
 
 from tradewind.base import clock
 from tradewind.base.errors import SourceFailed, TradewindError
 from tradewind.model.circle import Circle
 from tradewind.model.finding import Finding
-from tradewind.model.run import Listing, Machine, Request
+from tradewind.model.run import Listing, Machine, Request, Way
+from tradewind.providers.asking import within
 from tradewind.providers.aws import denied
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import (
@@ -28,7 +30,7 @@ from tradewind.providers.aws.footprint import (
     Footprint,
     setup_command,
 )
-from tradewind.providers.aws.limits import images, zones
+from tradewind.providers.aws.limits import images, prices, zones
 from tradewind.providers.aws.machines import (
     circles,
     firewall,
@@ -60,6 +62,8 @@ class OfLegs(Protocol):
 _WAIT_S = 20.0
 """For what was bought to be listed."""
 _PAUSE_S = 0.5
+_PRICES_S = 10.0
+"""For a region to tell its prices."""
 _OF_LEGS: dict[str, OfLegs] = {"placement group": groups, "security group": firewall}
 
 
@@ -190,6 +194,27 @@ class AwsProvider:
         if going:
             with explained(f"terminating machines in {region}"):
                 ec2.terminate_instances(InstanceIds=going)
+
+    def prices(self, ways: Sequence[Way]) -> dict[str, int]:
+        """Of spot machines: other prices of EC2 hold for months."""
+        spot: dict[str, list[Way]] = {}
+        for way in ways:
+            if way.market == "spot" and way.region in self._footprint.regions:
+                spot.setdefault(way.region, []).append(way)
+        told = within(
+            _PRICES_S, {name: partial(self._asked, name, some) for name, some in spot.items()}
+        )
+        return {what: price for found in told.values() for what, price in found.items()}
+
+    def _asked(self, region: str, ways: Sequence[Way]) -> dict[str, int]:
+        types = {way.instance_type for way in ways}
+        told = prices.newest(self._account, region, types, clock.now())
+        found: dict[str, int] = {}
+        for way in ways:
+            price = prices.of(told, way.instance_type, self._footprint.zones(region, way.zone))
+            if price is not None:
+                found[way.what] = price
+        return found
 
     # Upkeep.
 
@@ -325,7 +350,8 @@ class AwsProvider:
         ends = self._ended(region, there, at_s)
         machines = [listing.machine(region, each, ends.get(each["InstanceId"])) for each in there]
         told = [machine for machine in machines if machine is not None]
-        return at_s, self._paid.priced(region, there, told)
+        now_s = int(clock.now().timestamp()) if at_s is None else at_s
+        return at_s, self._paid.priced(region, there, told, now_s)
 
     def _ended(
         self, region: str, instances: Sequence[dict[str, Any]], at_s: int | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from typing import Any
@@ -11,7 +12,6 @@ from msgspec.structs import replace
 
 from tradewind.base import clock
 from tradewind.controller import Controller
-from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Facts, Machine, Request, Spec, Way
 from tradewind.model.usage import GB, Rates
 from tradewind.providers.base import Refused
@@ -87,6 +87,10 @@ class Market(SimCloud):
         if self._by_zone[request.way.zone].is_gone(self._world.now - START_S):
             raise Refused("no_capacity", "it is sold out")
         return super().launch(request, after, key)
+
+    def prices(self, ways: Sequence[Way]) -> dict[str, int]:
+        at_s = self._world.now - START_S
+        return {way.what: self._by_zone[way.zone].price(at_s) for way in ways}
 
     def list_machines(self) -> Any:
         """As where a provider tells its prices."""
@@ -165,7 +169,7 @@ class _Play:
         self.market = Market(script, world, self.scenario, place, court, self._boot)
         clouds: dict[str, SimCloud] = {place.name: self.market}
         court.watch(clouds)
-        selling = partial(make, offers=self._offers)
+        selling = partial(make, asks_prices=True)
         given = (world, self.scenario, self.store, clouds, court, self.lender, selling, 0)
         self.owner, self.user = Owner(*given), SimController(*given)
         self.owner.asleep = script.asleep
@@ -194,10 +198,6 @@ class _Play:
     def _done(self) -> bool:
         living = any(rental.ended is None for rental in self.market.rentals.values())
         return self.referee.closed and not living
-
-    def _offers(self, state: RunState) -> list[Way]:
-        at_s = self.world.now - START_S
-        return [way_of(each, self.script, at_s) for each in self.script.offered]
 
     def _boot(self, rental: Rental, request: Request, after: int, key: str) -> None:
         referee, script = self.referee, self.script

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
+from statistics import median_low
 from typing import Any
 
 from msgspec import Struct
@@ -43,6 +44,14 @@ def newest(
         if key not in found or found[key].at_s <= each.at_s:
             found[key] = each
     return found
+
+
+def of(
+    told: Mapping[tuple[str, str], SpotPrice], instance_type: str, zones: Iterable[str]
+) -> Micros | None:
+    """Of one machine in any of these zones: the middle of what they ask."""
+    found = [told[instance_type, zone].price for zone in zones if (instance_type, zone) in told]
+    return median_low(found) if found else None
 
 
 def history(

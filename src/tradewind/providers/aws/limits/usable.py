@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from statistics import median_low
-
-from msgspec import structs
 
 from tradewind.base import clock
 from tradewind.base.units import format_money
@@ -19,7 +16,7 @@ from tradewind.model.run import Way
 from tradewind.providers.asking import within
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.footprint import Footprint, setup_command
-from tradewind.providers.aws.limits import images, quotas, zones
+from tradewind.providers.aws.limits import images, prices, quotas, zones
 from tradewind.providers.aws.limits.looking import Sight, look
 from tradewind.providers.aws.limits.scores import scores
 from tradewind.providers.usable import Reason, Usable
@@ -156,14 +153,8 @@ def _priced(way: Way, sight: Sight, footprint: Footprint) -> Way:
     """EC2 tells what holds now, so it is newer than any catalog."""
     if way.market != "spot" or not sight.prices:
         return way
-    where = [way.zone] if way.zone else list(footprint.regions[way.region].subnets)
-    told = [sight.prices.get((way.instance_type, zone)) for zone in where]
-    found = [each.price for each in told if each]
-    return (
-        structs.replace(way, price=median_low(found) + way.disk_price + way.address_price)
-        if found
-        else way
-    )
+    price = prices.of(sight.prices, way.instance_type, footprint.zones(way.region, way.zone))
+    return way if price is None else way.costing(price)
 
 
 def _slow_networks(
