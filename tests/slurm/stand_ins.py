@@ -7,7 +7,7 @@ user has another number, by a user namespace, as clusters may set it up.
 Options are those of `apptainer exec` (its action_flags.go; `--pwd` is its older name of `--cwd`,
 and Singularity's) and of pyxis' args.c. Known lies: the image is this computer; nothing is fetched
 from a registry; the user's number is not root's, since whoever tests is root already; and Python,
-where it is below the user's home, is seen there.
+where it is below the user's home, is seen there, as this checkout is below /tmp.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import sys
 from pathlib import Path
 
 PYTHON = Path(sys.executable).parent
+ROOT = Path(__file__).parents[2]
 _HEAD = """\
 #!{python}
 import json, os, sys
 CALLS, IMAGES, ENTER = {calls!r}, {images!r}, {enter!r}
 PATH = {path!r}  # the image's
+OF_THE_IMAGE = {of_the_image!r}
 
 
 def refuse(words):
@@ -38,7 +40,7 @@ def within(image, folder, mounts, before, command, writable="", another=""):
             refuse(f"cannot be mounted: {{source}} at {{target}}")
     with open(CALLS, "a") as calls:
         print(json.dumps([image, mounts, command]), file=calls)
-    flat = [word for pair in mounts for word in pair]
+    flat = [word for pair in [*OF_THE_IMAGE, *mounts] for word in pair]
     entered = ["unshare", "-m", "sh", ENTER, PATH, folder, writable, another, *flat, "--", *command]
     os.execvp((before + entered)[0], before + entered)
 
@@ -156,6 +158,11 @@ class StandIns:
             calls=str(self._calls),
             images=images,
             enter=str(enter),
+            of_the_image=[
+                [str(each), str(each)]
+                for each in dict.fromkeys((ROOT, Path(sys.prefix), Path(sys.base_prefix)))
+                if each.is_relative_to("/tmp")
+            ],
             path=f"{PYTHON}:/usr/bin:/bin",
         )
         for name, text in (
