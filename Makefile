@@ -30,8 +30,7 @@ define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Tradewind needs Python 3.11 or newer; '$(PYTHON)' is older. hint: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install $(2) --disable-pip-version-check -c constraints.txt \
-	  $$($(PYTHON) tools/pip_options.py) -e '.[$(1)]'
+	@$(BIN)/python tools/install.py $(2) -e '.[$(1)]'
 	@touch $@
 endef
 
