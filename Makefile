@@ -9,14 +9,18 @@ AUDITING := $(VENV)/.auditing
 # Several at once: tests wait for processes, and those of systems the most. How long each took is left for
 # tools/record_durations.py.
 WORKERS := 3
-PYTEST = $(BIN)/pytest -n $(WORKERS) --dist worksteal --junitxml build/durations/$@.xml
+PYTEST = $(BIN)/pytest -n $(WORKERS) --dist worksteal --junitxml build/durations/$@.xml $(IN_ROOM)
 
-.PHONY: help demo test test-slow test-long check audit bench docs test-system test-terraform test-kubernetes format clean
+# ROOM=aws: only tests of what has that in its path.
+IN_ROOM = $(if $(ROOM),-k '$(ROOM)')
+
+.PHONY: help demo test test-all test-slow test-long check audit bench docs test-system test-terraform test-kubernetes format clean
 
 help:
 	@echo 'make demo            show the product at work'
 	@echo 'make test            run the tests'
-	@echo 'make test-slow       run the tests that start many processes: minutes more'
+	@echo 'make test-slow       run the tests that start many processes: minutes more; ROOM=aws: of one room'
+	@echo 'make test-all        all of it, one part after the other: an hour; FROM=test-slow goes on from there'
 	@echo 'make test-long       run more cases of what the others try a few of: an hour'
 	@echo 'make check           lint, types, import directions'
 	@echo 'make audit           look for published flaws of the versions in constraints.txt'
@@ -56,6 +60,10 @@ demo: $(SHOWN)
 
 test: $(READY)
 	$(PYTEST) -m 'not slow and not long and not system and not terraform'
+
+# All that has to pass before a release, with a line for each part.
+test-all: $(READY)
+	@$(BIN)/python tools/test_all.py $(FROM)
 
 # Apart, so that whoever changes something need not wait for them each time.
 test-slow: $(READY)

@@ -65,8 +65,8 @@ def test_the_journey(tmp_path: Path, temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
-    process = _demo(tmp_path, temporary, "--steps", "400")
+def _begun(process: subprocess.Popen[str]) -> str:
+    """What it told until machines of its run are there."""
     assert process.stdout is not None
     told = ""
     for line in process.stdout:
@@ -74,8 +74,38 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, temporary: Path) -> None:
         if "leg 1:" in line:
             break
     time.sleep(2)  # it may be in the middle of anything
-    process.send_signal(signal.SIGINT)
+    return told
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_ends_it_leaves_nothing_behind(tmp_path: Path, temporary: Path, number: int) -> None:
+    process = _demo(tmp_path, temporary, "--steps", "400")
+    told = _begun(process)
+    process.send_signal(number)
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == 130, told + rest
     assert "error: interrupted" in rest
     assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_one_leaves_is_found_and_removed(tmp_path: Path, temporary: Path) -> None:
+    process = _demo(tmp_path, temporary, "--steps", "400")
+    _begun(process)
+    process.kill()
+    process.communicate(timeout=60)
+    assert _processes_of(temporary)
+    doctor = subprocess.run(
+        [sys.executable, "-m", "tradewind", "doctor", "computer"],
+        env={**os.environ, "TMPDIR": str(temporary), "TRADEWIND_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "a demo that was killed has left" in doctor.stdout
+    assert "of its processes still run" in doctor.stdout
+
+    following = _demo(tmp_path, temporary, "--steps", "400")
+    assert following.stdout is not None
+    assert "processes ended, removed" in following.stdout.readline()
+    following.terminate()
+    following.communicate(timeout=60)

@@ -20,6 +20,7 @@ from tradewind.model.finding import BROKEN, OK, WARNING, Finding
 from tradewind.model.run import Listing
 from tradewind.store.base import Dated, Store
 from tradewind.store.probe import probe
+from tradewind.upkeep import demos
 
 _SLOW_S, _TOO_SLOW_S = 1.0, 10.0
 _SKEW_S, _FAR_S = 30.0, 900.0
@@ -183,6 +184,18 @@ def computer_checks() -> Iterator[Finding]:
     yield Finding(about="computer", level=OK, what=f"{folder} can be written")
     yield _room(folder)
     yield from _private(folder)
+    yield from _demos()
+
+
+def _demos() -> Iterator[Finding]:
+    for left in demos.left():
+        yield Finding(
+            about="computer",
+            level=WARNING,
+            what=f"a demo that was killed has left {left.home}",
+            why=f"{len(left.pids)} of its processes still run" if left.pids else "nothing runs",
+            todo="the next `tradewind demo` ends and removes it",
+        )
 
 
 def _private(folder: Path) -> Iterator[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,24 +127,29 @@ def _check() -> None:
 @contextmanager
 def _own_home(keep: bool) -> Iterator[Path]:
     """Nobody's own runs, settings or prices are touched."""
-    home = Path(tempfile.mkdtemp(prefix="tradewind-demo-"))
+    from tradewind.upkeep import demos
+
+    for each in demos.left():
+        demos.remove(each)
+        ran = f"{len(each.pids)} processes ended, " if each.pids else ""
+        click.echo(f"A demo that was killed had left {each.home}: {ran}removed.")
     before = dict(os.environ)
-    for name in [name for name in os.environ if name.startswith("TRADEWIND_")]:
-        if name not in ("TRADEWIND_NOW", "TRADEWIND_DEBUG"):
-            del os.environ[name]
-    os.environ["TRADEWIND_HOME"] = str(home)
-    os.environ["OMP_NUM_THREADS"] = "1"
-    (home / "temporary").mkdir()
-    os.environ["TMPDIR"] = str(home / "temporary")  # torchrun leaves folders behind when killed
-    # torchrun stands beside the Python that runs us, whatever the shell would find.
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     try:
-        yield home
+        with demos.lived_in(keep=keep) as home:
+            for name in [name for name in os.environ if name.startswith("TRADEWIND_")]:
+                if name not in ("TRADEWIND_NOW", "TRADEWIND_DEBUG"):
+                    del os.environ[name]
+            os.environ["TRADEWIND_HOME"] = str(home)
+            os.environ["OMP_NUM_THREADS"] = "1"
+            (home / "temporary").mkdir()
+            os.environ["TMPDIR"] = str(home / "temporary")  # torchrun leaves folders when killed
+            # torchrun stands beside the Python that runs us, whatever the shell would find.
+            beside = str(Path(sys.executable).parent)
+            os.environ["PATH"] = os.pathsep.join([beside, os.environ["PATH"]])
+            yield home
     finally:
         os.environ.clear()
         os.environ.update(before)
-        if not keep:
-            shutil.rmtree(home, ignore_errors=True)
 
 
 def _journey(home: Path, pages: Path, steps: int) -> None:
