@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from tests.store.gcs.server import Gcs
 from tradewind.base.errors import NotFound, SourceFailed
@@ -66,7 +67,8 @@ def test_small_objects(metered: Metered, tmp_path: Path) -> None:
     store.get_range("a", 1, 3)
     store.list_after("")
     store.delete("a")
-    assert metered.agree() == Usage(writes=3, reads=4, bytes_in=8, bytes_out=11, gone=5)
+    without_time = structs.replace(metered.agree(), byte_s=0)
+    assert without_time == Usage(writes=3, reads=4, bytes_in=8, bytes_out=11, gone=5)
     assert meter.total(tmp_path / "used", "gs:runs") == metered.agree()
 
 
