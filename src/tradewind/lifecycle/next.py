@@ -182,7 +182,8 @@ def _wait_s(barren: int) -> float:
 
 
 def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
-    found = (state.refusals.get(f"{kind} {way.what}") for kind in LASTING)
+    what = way.what
+    found = (state.refusals.get(f"{kind} {what}") for kind in LASTING)
     return any(r is not None and seen.known_s(r.at) < LASTING_S for r in found)
 
 
