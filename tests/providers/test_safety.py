@@ -1,4 +1,4 @@
-"""How each cloud keeps a launch from being made twice, and ends a bill, as the documentation has it."""
+"""How clouds keep a launch from being made twice, and end a bill: as the documentation has it."""
 
 from __future__ import annotations
 
