@@ -202,6 +202,16 @@ def test_a_refusal_is_recorded_with_its_kind() -> None:
     assert world.events()[-1] == LaunchRefused(leg=1, kind="no_capacity", reason="sold out")
 
 
+def test_a_refusal_is_recorded_with_what_would_help() -> None:
+    world = World()
+    controller = world.controller()
+    world.submit(controller)
+    world.cloud.next_error["launch"] = Refused("no_quota", "Contact Support.", hint="ask for more")
+    world.whole_pass(controller)
+    told = [event.reason for event in world.events() if isinstance(event, LaunchRefused)]
+    assert told == ["Contact Support; ask for more"]
+
+
 def test_a_launch_of_unknown_outcome_is_recorded_and_not_repeated() -> None:
     world = World()
     controller = world.controller()

@@ -131,6 +131,19 @@ class NeverAnnounces(Controller):
         return (yield from super()._record(memory, kept))
 
 
+class AnnouncesAtTheSecondTry(Controller):
+    """Breaks nothing: it is the store that fails, the first time, with machines at work."""
+
+    _failed = False
+
+    def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
+        works = memory.state.leg is not None and memory.state.leg.state == "running"
+        if works and not self._failed and any(isinstance(e, Forecast) and e.late for e in events):
+            self._failed = True
+            raise SourceFailed("the store did not answer (test)")
+        return (yield from super()._record(memory, events))
+
+
 class SpendsFreely(Controller):
     """Gives every machine a week, whatever the budget, and ends none when that is spent."""
 

@@ -32,6 +32,11 @@ def signed(data: bytes, key: str, purpose: str) -> bytes:
     return data + b"\n" + _digits(data, key, purpose) if key else data
 
 
+def length(key: str) -> int:
+    """By so much what is signed with it is longer."""
+    return 1 + _LONG if key else 0
+
+
 def opened(data: bytes, key: str, purpose: str) -> bytes | None:
     """What was signed; None where nobody with this key has signed it."""
     if not key:

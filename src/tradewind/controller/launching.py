@@ -37,7 +37,8 @@ def launch(request: Request, after: int, seed: bytes) -> Steps[Event | None]:
     try:
         bought: Sequence[Machine] = yield LaunchMachines(request, after, key)
     except Refused as refused:
-        why = f"{refused.message}; {refused.hint}" if refused.hint else refused.message
+        said = refused.message.rstrip(". ")
+        why = f"{said}; {refused.hint}" if refused.hint else refused.message
         return LaunchRefused(leg=leg, kind=refused.kind, reason=why)
     except SourceFailed as error:
         return LaunchUnknown(leg=leg, reason=error.message)

@@ -48,12 +48,14 @@ def known(
         option = _option(holding, ratio, start_s, 0, None, capacity, speed, True)
         price = round((price_now(seen, held, holding) + holding.save) / speed)
         options.append(replace(option, price=price))
+    held_as = (holding.what, holding.nodes) if holding else None
     for way in ways:
-        if holding is None or (way.what, way.nodes) != (holding.what, holding.nodes):
+        what = way.what
+        if (what, way.nodes) != held_as:
             ago = [
                 seen.known_s(refusal.at)
                 for refusal in state.refusals.values()
-                if refusal.what == way.what and _tells(refusal, way)
+                if refusal.what == what and _tells(refusal, way)
             ]
             refused_s = min(ago) * speed if ago else None
             ratio = _ratio(state, way, None)

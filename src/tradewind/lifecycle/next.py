@@ -77,7 +77,9 @@ def after(
     records: list[Event] = [announced] if announced else []
     records += loudly(state, state.last + 1, trouble)
     if not usable:
-        return [*records, Ended(outcome="failed", reason=f"nothing can be launched: {why}")]
+        again = "`tradewind resume` tries again, when that has changed"
+        reason = f"nothing can be launched: {why}; {again}"
+        return [*records, Ended(outcome="failed", reason=reason)]
     if not affordable:
         return [*records, *_poor(state, spec, seen, usable)]
     if not fitting or opening.again(state, now + open_s):
@@ -152,7 +154,7 @@ def _usable(state: RunState, seen: Seen, ways: tuple[Way, ...]) -> tuple[tuple[W
     waiting = state.queued.request.way if state.queued else None  # it is had, or will be
     usable = tuple(way for way in ways if way == waiting or not _lasting(state, seen, way))
     lasting = [refusal for refusal in state.refusals.values() if refusal.kind in LASTING]
-    kinds = ", ".join(sorted({refusal.kind for refusal in lasting}))
+    kinds = ", ".join(sorted({refusal.kind.replace("_", " ") for refusal in lasting}))
     last = max(lasting, key=lambda refusal: refusal.at, default=None)
     return usable, f"{kinds} ({last.reason})" if last and last.reason else kinds
 
@@ -182,7 +184,8 @@ def _wait_s(barren: int) -> float:
 
 
 def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
-    found = (state.refusals.get(f"{kind} {way.what}") for kind in LASTING)
+    what = way.what
+    found = (state.refusals.get(f"{kind} {what}") for kind in LASTING)
     return any(r is not None and seen.known_s(r.at) < LASTING_S for r in found)
 
 

@@ -7,6 +7,8 @@ bytes, as AWS reckons, and a month has 30 days; AWS's own have 28 to 31.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from msgspec import Struct
 
 from tradewind.model.plausible import Count
@@ -108,6 +110,8 @@ def kept(byte_s: int, rates: Rates) -> Line:
     )  # fmt: skip
 
 
+@lru_cache(maxsize=4096)
 def cost(usage: Usage, rates: Rates) -> int:
-    """Micro-dollars."""
+    """Micro-dollars. Asked of each machine several times a decision, and mostly of those that are
+    gone."""
     return sum(line.micros for line in lines(usage, rates))

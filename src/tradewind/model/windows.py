@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from heapq import merge
+from functools import lru_cache
 from itertools import pairwise
 from math import inf
 
@@ -24,7 +24,7 @@ _LONG_S = 8 * DAY_S
 """No machine is up for longer than a week at a time (WEEK_S in lifecycle/money.py)."""
 
 
-class Window(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Window(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, cache_hash=True):
     start_s: int
     """Of the day, by the clock there."""
     end_s: int
@@ -46,14 +46,21 @@ class Window(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def spans(self, since_s: float) -> Iterator[tuple[float, float]]:
         """In UTC, those that end after `since_s`, in order."""
-        first = int(since_s + self.offset_s(since_s)) // DAY_S - 2
-        for day in range(first, first + _FAR):
-            if (day + 3) % 7 not in self.days:  # the first of January 1970 was a Thursday
+        return _spans((self,), since_s)
+
+    def begun(self, day: int) -> list[tuple[float, float]]:
+        """Those that begin on this day of UTC, of which the clock there may show another."""
+        found = []
+        for there in (day - 1, day, day + 1):
+            if (there + 3) % 7 not in self.days:  # the first of January 1970 was a Thursday
                 continue
-            begin = self._utc(day * DAY_S + self.start_s)
-            end = self._utc(day * DAY_S + self.start_s + self.length_s)
-            if end > max(begin, since_s):
-                yield begin, end
+            local_s = there * DAY_S + self.start_s
+            begin = self._utc(local_s)
+            if begin // DAY_S == day:
+                end = self._utc(local_s + self.length_s)
+                if end > begin:
+                    found.append((begin, end))
+        return found
 
     def offset_s(self, moment_s: float) -> int:
         found = bisect_right(self.offsets, (moment_s, inf)) - 1
@@ -88,9 +95,8 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not self.windows:
             yield begin_s, inf
             return
-        found = merge(*(window.spans(begin_s) for window in self.windows))
         held: tuple[float, float] | None = None
-        for begin, end in found:
+        for begin, end in _spans(self.windows, begin_s):
             begin = max(begin, begin_s)
             if held is not None and begin <= held[1]:
                 held = held[0], max(held[1], end)
@@ -141,6 +147,20 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 return begin + lost + left
             left -= max(end - begin - lost, 0.0)
         return end + left
+
+
+def _spans(windows: tuple[Window, ...], since_s: float) -> Iterator[tuple[float, float]]:
+    first = int(since_s) // DAY_S - 2
+    for day in range(first, first + _FAR):
+        for span in _begun(windows, day):
+            if span[1] > since_s:
+                yield span
+
+
+@lru_cache(maxsize=2048)
+def _begun(windows: tuple[Window, ...], day: int) -> tuple[tuple[float, float], ...]:
+    """Those of a day, in order. A decision asks a dozen times, and the next one asks the same."""
+    return tuple(sorted(span for window in windows for span in window.begun(day)))
 
 
 def _clock(seconds: int) -> str:

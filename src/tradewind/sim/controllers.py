@@ -229,9 +229,10 @@ class SimController:
         for run_id, error in troubles or ():
             if not isinstance(error, SourceFailed):
                 raise Violation(f"{run_id} cannot go on: {error}")
+        cut_off = {name for name, _ in troubles or ()}  # before they had said all there was to say
         for memory in self.controller.memory.runs.values():
             state = memory.state
-            if state.leg:
+            if state.leg and memory.run_id not in cut_off:
                 self._court.of(memory.run_id).ticked(
                     state.announced_late,
                     state.ratio,

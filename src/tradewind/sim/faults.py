@@ -110,6 +110,7 @@ class Life:
         return (
             not (self.scenario.resumes and self._may_go_on())
             and not referee.open
+            and not referee.rented.living()  # of whom the bill is not the last
             and referee.balanced()
         )
 

@@ -32,6 +32,9 @@ class Rented:
                 if ticket.request.run_id == self._run_id:
                     yield cloud, launch_id, ticket
 
+    def living(self) -> bool:
+        return any(rental.ended is None for _, rental in self)
+
     def charged(self) -> int:
         return sum(cloud.charged(rental) for cloud, rental in self)
 
