@@ -71,7 +71,7 @@ def test_what_is_bought_can_begin_and_save(save: int, lead_s: int, never: bool) 
     facts = replace(FACTS, billing_lead_s=lead_s, ends="never" if never else "itself")
     way = replace(FAR, save=save, facts=facts)
     state = state_of(submitted(ways=(way,)))
-    least = needed(state, way)
+    least = needed(state, a_seen(), way)
     assert least >= reserve(state, way)
     most_s = hard_stop_s(way, least, None, 1e6, kept_aside(state, way))
     assert most_s >= way.start_s + DRAIN_S

@@ -39,10 +39,10 @@ def asked(
         most = cap(spec, seen)
         if most is not None:
             left = most - at_most(state, seen)
-            if not countable(state, seen) or needed(state, way) > left:
+            if not countable(state, seen) or needed(state, seen, way) > left:
                 return None
     assert choice.option is not None
-    needed_s = seconds_for(spec, known, known.options[choice.option])
+    needed_s = seconds_for(state, spec, seen, known, known.options[choice.option])
     until_s = leg.request.until_s
     open_s = None if until_s is None else until_s - now - DRAIN_S
     request = purchase(state, spec, seen, way, now, left, open_s, needed_s, until_s)

@@ -199,6 +199,13 @@ def _progress(state: RunState, event: events.Progress) -> None:
             state.ratio = state.ratios[way.kind]
 
 
+def _limited(state: RunState, event: events.LegLimited) -> None:
+    leg = _leg(state, event.leg)
+    request = replace(leg.request, hard_stop_s=min(event.hard_stop_s, leg.request.hard_stop_s))
+    state.requests[event.leg] = request
+    _put(state, replace(leg, request=request))
+
+
 def _draining(state: RunState, event: events.LegDraining) -> None:
     state.stalled_s += event.stalled_s
     _to(state, _leg(state, event.leg), "draining", event.cause)
@@ -416,6 +423,7 @@ _APPLY: dict[type, Callable[[RunState, Any], None]] = {
     events.LegQueued: _takes_place,
     events.LegUp: _up,
     events.Progress: _progress,
+    events.LegLimited: _limited,
     events.LegDraining: _draining,
     events.LegOver: _leg_over,
     events.MachineEnded: _ended_machine,

@@ -83,6 +83,7 @@ def known(
         notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
         unsaved=unsaved(state, spec, seen, held) if held else 0.0,
         between=_between(spec),
+        late=round((spec.late or 0) / speed),
     )
 
 

@@ -13,7 +13,9 @@ from tradewind.lifecycle.money import (
     after_draining,
     cap,
     countable,
+    limit_s,
     needed,
+    price_now,
     spent,
     to_stop,
     used_s,
@@ -22,7 +24,7 @@ from tradewind.lifecycle.opening import closing, fits, left_s
 from tradewind.lifecycle.purchase import may_work_beside
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, RunState
-from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegUp, Progress
+from tradewind.model.event import Ended, Event, LegDraining, LegLimited, LegOver, LegUp, Progress
 from tradewind.model.run import JOB, TAKEN, Heartbeat, Spec, Way
 from tradewind.model.timing import BEAT_S, DRAIN_S, LOST_S, PASS_ENDS_S, SHUTDOWN_S
 from tradewind.policy.base import Policy
@@ -33,6 +35,8 @@ _KILLED = -9
 JOB_FAILED = "job_failed"
 _SETTLE_S = 60.0
 """In a rehearsal too, whose world may go faster than its machines."""
+_LESS, _LEAST_LESS_S = 0.01, 60.0
+"""Time that machines have less than they were told, by so much, is told them."""
 _NEWS = 0.05
 """A change of speed by this share is worth a record."""
 
@@ -237,6 +241,7 @@ def _running(
             leg=leg.number, cause=end[0], reason=end[1], stalled_s=progress.still_s(leg, beats)
         )
         return [*records, drain]
+    records += _limited(state, spec, leg, seen)
     if state.queued and not state.queued.request.way.facts.queues:
         return records  # what it is left for comes up
     stay_s = STAY_S if spec.speed == 1 else max(STAY_S / spec.speed, _SETTLE_S)
@@ -274,6 +279,28 @@ def _to_drain(
     return None
 
 
+def _limited(state: RunState, spec: Spec, leg: Leg, seen: Seen) -> list[Event]:
+    """Machines that have come to cost more may be up for less long: they are told, for whoever
+    looks after them may not look again."""
+    most, way = cap(spec, seen), leg.request.way
+    if most is None or len(state.legs) > 1 or not countable(state, seen):
+        return []
+    hour = price_now(seen, leg, way)
+    if hour <= way.price_all:
+        return []
+    was_s = leg.request.hard_stop_s
+    most_s = limit_s(state, seen, leg, most)
+    if most_s >= was_s - max(_LEAST_LESS_S, _LESS * was_s):
+        return []
+    now, bought = (format_money(each, digits=2) for each in (hour, way.price_all))
+    why = (
+        f"its machines cost {now} an hour now, and {bought} when they were bought: they save and"
+        f" end after {format_hours(most_s / 3600)}, not after {format_hours(was_s / 3600)}, whether"
+        " anybody looks or not"
+    )
+    return [LegLimited(leg=leg.number, hard_stop_s=most_s, reason=why)]
+
+
 def _moved(
     state: RunState,
     spec: Spec,
@@ -289,7 +316,7 @@ def _moved(
     if most is not None and countable(state, seen):
         budget = most - spent(state, seen)
         left = most - after_draining(state, seen, leg.request.way)
-        ways = tuple(way for way in ways if needed(state, way) <= left)
+        ways = tuple(way for way in ways if needed(state, seen, way) <= left)
     # What came out of a queue and was not needed is paid for too: as with moves, not each pass.
     waits = seen.known_s(state.over_at) < stay_s
     if state.queued or waits or not may_work_beside(spec, seen):

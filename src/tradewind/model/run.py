@@ -182,6 +182,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """By the world's clock, since 1970."""
     hard: bool = False
     """Past the deadline the work is worth nothing: stop."""
+    late: int | None = None
+    """Micro-dollars that an hour past the deadline costs its user; None: nothing."""
     budget: int | None = None
     """Micro-dollars, for everything."""
     tries: int = 3

@@ -84,7 +84,14 @@ def best(script: Script) -> Fixed:
     found = [fixed(script, each) for each in script.offered]
     limit = inf if script.deadline_s is None else script.deadline_s
     in_time = [each for each in found if each.done_s <= limit]
-    return min(in_time or found, key=lambda each: each.cost)
+    return min(in_time or found, key=lambda each: owed(script, each.cost, each.done_s))
+
+
+def owed(script: Script, cost: float, done_s: float) -> float:
+    """With what its lateness costs its user."""
+    if script.deadline_s is None or script.late is None or done_s == inf:
+        return cost
+    return cost + script.late * max(done_s - script.deadline_s, 0.0) / 3600
 
 
 def broken(script: Script, played: Played) -> list[str]:
@@ -103,12 +110,13 @@ def broken(script: Script, played: Played) -> list[str]:
 
 def most(script: Script) -> float:
     start = max(each.price(0) * each.nodes * each.start_s / 3600 for each in script.offered)
-    return FACTOR * best(script).cost + start
+    found = best(script)
+    return FACTOR * owed(script, found.cost, found.done_s) + start
 
 
 def _dear(script: Script, played: Played) -> list[str]:
     found = best(script)
-    if played.cost <= most(script):
+    if owed(script, played.cost, played.done_s) <= most(script):
         return []
     return [
         f"it cost {_usd(played.cost)}; {found.offered.name} alone would have cost"

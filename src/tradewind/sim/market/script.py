@@ -90,6 +90,8 @@ class Script(Struct, frozen=True):
     offered: tuple[Offered, ...]
     deadline_s: int | None = None
     hard: bool = False
+    late: int | None = None
+    """Micro-dollars that an hour past the deadline costs."""
     budget: int | None = None
     max_duration_s: int | None = None
     asleep: tuple[tuple[int, float], ...] = ()
@@ -162,6 +164,7 @@ def _script(root: Node, name: str, problems: Problems) -> Script:
         offered=tuple(offered),
         deadline_s=field(limits, "deadline", _time, problems),
         hard=bool(field(limits, "hard", _yes, problems)),
+        late=field(limits, "late", _hourly, problems),
         budget=field(limits, "budget", _money, problems),
         max_duration_s=field(limits, "max_duration", _time, problems),
         asleep=tuple((e.at_s, e.at_s + e.for_s) for e in happens if e.what == "asleep"),
@@ -251,6 +254,10 @@ def _time(node: Node) -> int:
 
 def _money(node: Node) -> int:
     return parse_money(node.text())
+
+
+def _hourly(node: Node) -> int:
+    return parse_money(node.text().removesuffix("/h"))
 
 
 def _bytes(node: Node) -> int:
