@@ -66,6 +66,13 @@ def leg_over(state: RunState, event: events.LegOver) -> RunState:
     return new
 
 
+def leg_limited(state: RunState, event: events.LegLimited) -> RunState:
+    """The same of its machines' time."""
+    new = state.copy()
+    _limited(new, event)
+    return new
+
+
 def _submitted(state: RunState, event: events.Submitted) -> None:
     _phase(state, "", "waiting")
     state.run_id, state.spec = event.run_id, event.spec
@@ -201,9 +208,10 @@ def _progress(state: RunState, event: events.Progress) -> None:
 
 def _limited(state: RunState, event: events.LegLimited) -> None:
     leg = _leg(state, event.leg)
-    request = replace(leg.request, hard_stop_s=min(event.hard_stop_s, leg.request.hard_stop_s))
+    given_s = leg.given_s or leg.request.hard_stop_s
+    request = replace(leg.request, hard_stop_s=min(event.hard_stop_s, given_s))
     state.requests[event.leg] = request
-    _put(state, replace(leg, request=request))
+    _put(state, replace(leg, request=request, given_s=given_s))
 
 
 def _draining(state: RunState, event: events.LegDraining) -> None:

@@ -8,6 +8,7 @@ from tradewind.base.units import format_hours, format_money
 from tradewind.lifecycle import forecast, progress
 from tradewind.lifecycle.ask import ask, loudly, must_move
 from tradewind.lifecycle.beside import asked as asked_beside
+from tradewind.lifecycle.beside import is_gone, pays
 from tradewind.lifecycle.fold import ENDED_EARLY, HARD_STOP, NOT_NEEDED, STALLED, UNATTENDED
 from tradewind.lifecycle.money import (
     after_draining,
@@ -35,8 +36,8 @@ _KILLED = -9
 JOB_FAILED = "job_failed"
 _SETTLE_S = 60.0
 """In a rehearsal too, whose world may go faster than its machines."""
-_LESS, _LEAST_LESS_S = 0.01, 60.0
-"""Time that machines have less than they were told, by so much, is told them."""
+_OTHER, _LEAST_OTHER_S = 0.01, 60.0
+"""Where machines may be up for longer or less long by so much than they know, they are told."""
 _NEWS = 0.05
 """A change of speed by this share is worth a record."""
 
@@ -241,7 +242,8 @@ def _running(
             leg=leg.number, cause=end[0], reason=end[1], stalled_s=progress.still_s(leg, beats)
         )
         return [*records, drain]
-    records += _limited(state, spec, leg, seen)
+    if limited := _limited(state, spec, leg, seen):
+        return [*records, *limited]
     if state.queued and not state.queued.request.way.facts.queues:
         return records  # what it is left for comes up
     stay_s = STAY_S if spec.speed == 1 else max(STAY_S / spec.speed, _SETTLE_S)
@@ -280,23 +282,20 @@ def _to_drain(
 
 
 def _limited(state: RunState, spec: Spec, leg: Leg, seen: Seen) -> list[Event]:
-    """Machines that have come to cost more may be up for less long: they are told, for whoever
-    looks after them may not look again."""
-    most, way = cap(spec, seen), leg.request.way
+    """How long its machines may be up by what they cost and have moved until now, where that is
+    another time than they know: they are told, for whoever looks may not look again."""
+    most = cap(spec, seen)
     if most is None or len(state.legs) > 1 or not countable(state, seen):
         return []
-    hour = price_now(seen, leg, way)
-    if hour <= way.price_all:
+    was_s, given_s = leg.request.hard_stop_s, leg.given_s or leg.request.hard_stop_s
+    most_s = min(limit_s(state, seen, leg, most), given_s)
+    if abs(most_s - was_s) < max(_LEAST_OTHER_S, _OTHER * was_s):
         return []
-    was_s = leg.request.hard_stop_s
-    most_s = limit_s(state, seen, leg, most)
-    if most_s >= was_s - max(_LEAST_LESS_S, _LESS * was_s):
-        return []
-    now, bought = (format_money(each, digits=2) for each in (hour, way.price_all))
+    hour = format_money(price_now(seen, leg, leg.request.way), digits=2)
+    left = format_money(max(most - spent(state, seen), 0), digits=2)
     why = (
-        f"its machines cost {now} an hour now, and {bought} when they were bought: they save and"
-        f" end after {format_hours(most_s / 3600)}, not after {format_hours(was_s / 3600)}, whether"
-        " anybody looks or not"
+        f"at {hour} an hour now, and with {left} left, its machines save and end after"
+        f" {format_hours(most_s / 3600)}, whether anybody looks or not"
     )
     return [LegLimited(leg=leg.number, hard_stop_s=most_s, reason=why)]
 
@@ -328,13 +327,16 @@ def _moved(
     records = loudly(state, leg.number, trouble)
     chosen = None if choice.option is None else question.options[choice.option].way
     queues = chosen is not None and chosen is not leg.request.way and chosen.facts.queues
-    if chosen and (queues or must_move(question, choice, trouble)):
+    moves = must_move(question, choice, trouble) and pays(question, choice)
+    if chosen and (queues or moves):
         first = asked_beside(state, spec, seen, leg, chosen, question, choice, now)
-        drain = LegDraining(
-            leg=leg.number, cause="moved", reason=choice.reason,
-            stalled_s=progress.still_s(leg, beats),
-        )  # fmt: skip
-        records.append(first or drain)
+        if not first and not is_gone(state, seen, chosen):
+            drain = LegDraining(
+                leg=leg.number, cause="moved", reason=choice.reason,
+                stalled_s=progress.still_s(leg, beats),
+            )  # fmt: skip
+            first = [drain]
+        records += first
     return records
 
 

@@ -214,6 +214,11 @@ def to_stop(seen: Seen, leg: Leg) -> int:
     return -(-hour * seconds // 3600)
 
 
+def up_s(state: RunState, seen: Seen, leg: Leg) -> int:
+    """Since when its machines are paid for."""
+    return max(_up_s(state, seen, state.machines[name]) for name in leg.machines)
+
+
 def limit_s(state: RunState, seen: Seen, leg: Leg, most: int) -> int:
     """How long a leg's machines may be up in all, at what they cost now: what its hard stop would
     be, were it bought again."""
@@ -226,8 +231,7 @@ def limit_s(state: RunState, seen: Seen, leg: Leg, most: int) -> int:
     more_s = (left - saving(state, way, 0)) * 3600 // hour if hour else 0
     if way.facts.ends == "never":
         more_s -= UNATTENDED_S
-    up_s = max(_up_s(state, seen, each) for each in own.values())
-    return up_s + max(int(_SLOWEST * more_s) - 2 * way.facts.billing_lead_s, 1)
+    return up_s(state, seen, leg) + max(int(_SLOWEST * more_s) - 2 * way.facts.billing_lead_s, 1)
 
 
 def price_now(seen: Seen, leg: Leg, way: Way) -> int:

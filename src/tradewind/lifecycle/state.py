@@ -33,6 +33,8 @@ class Leg(Struct, frozen=True):
     """And why, as its provider tells; empty: it has not told yet."""
     told_at: int = 0
     """The commit that told so."""
+    given_s: int = 0
+    """How long its machines might be up when they were bought, where they were told less since."""
 
     @property
     def number(self) -> int:

@@ -97,7 +97,8 @@ class LegDraining(_Event, frozen=True, kw_only=True, tag="leg_draining"):
 
 
 class LegLimited(_Event, frozen=True, kw_only=True, tag="leg_limited"):
-    """Its machines may be up for less long than they were told at their launch."""
+    """Its machines may be up for so long in all, and never for longer than they were told at their
+    launch: what they cost has changed, or others are asked for beside them."""
 
     leg: int
     hard_stop_s: int

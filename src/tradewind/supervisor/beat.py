@@ -107,7 +107,8 @@ def orders(me: Me) -> Steps[None]:
             elif isinstance(event, LegDraining) and event.leg == me.leg:
                 me.draining = event.reason
             elif isinstance(event, LegLimited) and event.leg == me.leg:
-                me.hard_stop_s = min(event.hard_stop_s, me.hard_stop_s)
+                me.given_s = me.given_s or me.hard_stop_s
+                me.hard_stop_s = min(event.hard_stop_s, me.given_s)
 
 
 def renew(me: Me, uptime_s: float) -> Steps[None]:
