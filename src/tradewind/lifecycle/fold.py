@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from tradewind.base.errors import BadFile
-from tradewind.lifecycle.moving import region
 from tradewind.lifecycle.state import Leg, Refusal, Rented, RunState, Sight
 from tradewind.lifecycle.states import LEG, RUN, impossible, moved
 from tradewind.model import event as events
@@ -191,7 +190,6 @@ def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
 def _up(state: RunState, event: events.LegUp) -> None:
     leg = _leg(state, event.leg)
     state.moved_cost += leg.request.way.start_cost
-    state.reached |= {region(leg.request.way)}
     _to(state, leg, "running")
 
 

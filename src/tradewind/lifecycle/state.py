@@ -102,8 +102,6 @@ class RunState(Struct):
     """The same by number, type and place of machines, wherever it was measured."""
     moved_cost: int = 0
     """Micro-dollars for bringing data and checkpoints to the legs that came up."""
-    reached: frozenset[str] = frozenset()
-    """Regions in which a leg has come up."""
     failures: int = 0
     """Of the job by itself, since it last got further."""
     barren: int = 0

@@ -106,7 +106,7 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     all that is measured, it is booked by the bytes and not by this: it is for choosing, for the
     reserve and for the hard stop."""
     bring_once: int = 0
-    """The same for the job's data, which the first leg in a place reads."""
+    """The same for the job's data, which each leg reads too."""
     save: int = 0
     """Micro-dollars an hour that a leg will likely pay for what it writes into the store."""
     pass_s: int = 0
