@@ -105,9 +105,11 @@ def best(script: Script) -> Fixed:
     found = [fixed(script, each) for each in script.offered]
     soonest_s = min(each.done_s for each in found)
     limit = PATIENCE * soonest_s if script.deadline_s is None else script.deadline_s
-    in_time = [each for each in found if each.done_s <= limit]
+    most = inf if script.budget is None else script.budget
+    in_time = [each for each in found if each.done_s <= limit and each.cost <= most]
     sure = [each for each in in_time if not each.gamble]
-    return min(sure or in_time or found, key=lambda each: owed(script, each.cost, each.done_s))
+    paid = [each for each in found if each.cost <= most]
+    return min(sure or in_time or paid or found, key=lambda each: owed(script, each.cost, each.done_s))
 
 
 def cheapest(script: Script) -> Fixed:

@@ -100,6 +100,8 @@ class Script(Struct, frozen=True):
     fails_s: float | None = None
     told: bool = True
     """Whether the job tells how fast it is."""
+    counted: bool = True
+    """Whether its work is counted in steps; else by the hours of machines."""
     good: Good = Good()
 
 
@@ -135,7 +137,7 @@ def read(text: str, origin: str) -> Script:
 
 def _script(root: Node, name: str, problems: Problems) -> Script:
     names = (
-        "says", "work", "saves", "checkpoint", "told", "ways", "limits", "happens", "good",
+        "says", "work", "saves", "checkpoint", "told", "counted", "ways", "limits", "happens", "good",
     )  # fmt: skip
     top = root.mapping(names, problems)
     for wanted in ("work", "ways"):
@@ -171,6 +173,7 @@ def _script(root: Node, name: str, problems: Problems) -> Script:
         hangs_s=next((float(e.at_s) for e in happens if e.what == "hangs"), None),
         fails_s=next((float(e.at_s) for e in happens if e.what == "fails"), None),
         told=field(top, "told", _yes, problems) is not False,
+        counted=field(top, "counted", _yes, problems) is not False,
         good=field(top, "good", lambda node: _good(node, problems), problems) or Good(),
     )
 
