@@ -109,7 +109,9 @@ def best(script: Script) -> Fixed:
     in_time = [each for each in found if each.done_s <= limit and each.cost <= most]
     sure = [each for each in in_time if not each.gamble]
     paid = [each for each in found if each.cost <= most]
-    return min(sure or in_time or paid or found, key=lambda each: owed(script, each.cost, each.done_s))
+    return min(
+        sure or in_time or paid or found, key=lambda each: owed(script, each.cost, each.done_s)
+    )
 
 
 def cheapest(script: Script) -> Fixed:

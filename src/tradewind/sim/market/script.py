@@ -137,7 +137,8 @@ def read(text: str, origin: str) -> Script:
 
 def _script(root: Node, name: str, problems: Problems) -> Script:
     names = (
-        "says", "work", "saves", "checkpoint", "told", "counted", "ways", "limits", "happens", "good",
+        "says", "work", "saves", "checkpoint", "told", "counted", "ways", "limits", "happens",
+        "good",
     )  # fmt: skip
     top = root.mapping(names, problems)
     for wanted in ("work", "ways"):
