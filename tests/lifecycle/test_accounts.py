@@ -154,7 +154,7 @@ def test_a_plan_counts_what_its_ways_will_be_charged() -> None:
         name="w",
         train=tradewind.Train(model="llama-3.1-8b", steps=1000, sequence=2048, global_batch=64),
         data=far,
-        limits=tradewind.Limits(within_s=200 * HOUR, providers=("gcp", "aws")),
+        limits=tradewind.Limits(providers=("gcp",), markets=("spot",)),
         run=tradewind.Job(command="python train.py"),
     )
     now = datetime(2026, 11, 15, tzinfo=UTC)
@@ -175,6 +175,6 @@ def test_a_plan_counts_what_its_ways_will_be_charged() -> None:
         total += way.bring_once + plan.interruptions * (way.bring_once + way.bring)
         if plan.on_demand_hours + plan.spot_hours >= plan.checkpoint_every_s / HOUR:
             planned = plan.cost - plan.costs.get("storage", 0)
-            assert total == pytest.approx(planned, rel=0.02)
+            assert total == pytest.approx(planned, rel=0.005)
             compared += 1
     assert compared
