@@ -42,3 +42,12 @@ def test_cron_can_run_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     )
     assert (ran.returncode, ran.stdout) == (0, "no runs are running\n"), ran.stderr
     assert (tmp_path / "own home").is_dir()
+
+
+def test_what_sleep_means_is_said_once(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    crontab.asleep("s3://runs/here")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "tick --store s3://runs/here" in said
+    assert "nobody replaces those that are taken" in said
+    crontab.asleep("s3://runs/here")
+    assert capsys.readouterr().out == ""

@@ -12,10 +12,12 @@ from tests.lifecycle.builders import (
     WAY,
     a_beat,
     a_machine,
+    a_request,
     a_seen,
     found,
     running,
 )
+from tradewind.lifecycle.beside import is_gone
 from tradewind.lifecycle.decide import decide
 from tradewind.lifecycle.leg import STAY_S
 from tradewind.lifecycle.seen import Seen
@@ -25,6 +27,7 @@ from tradewind.model.event import (
     Event,
     LaunchRefused,
     LegDraining,
+    LegLimited,
     LegOver,
     LegRequested,
     MachinesFound,
@@ -102,5 +105,38 @@ def test_two_at_once_never_pass_a_budget() -> None:
     enough = asked(budget=3 * ten_hours)
     assert enough.request.hard_stop_s * CHEAP.price / 3600 <= 2 * ten_hours
     seen = a_seen(a_machine(), beats=(AT_WORK,), ago_s=STAY_S, clock_s=CLOUD_S + 600)
-    [event] = events(running(**(WORK | {"budget": int(1.2 * ten_hours)})), seen)
-    assert isinstance(event, LegDraining)
+
+    def at(budget: float) -> list[Event]:
+        return events(running(**(WORK | {"budget": int(budget)})), seen)
+
+    # With less, it has until they are up; and the two together still keep to the budget.
+    told, event = at(1.2 * ten_hours)
+    assert isinstance(told, LegLimited)
+    assert isinstance(event, LegRequested)
+    assert told.hard_stop_s < 3600
+    spent = told.hard_stop_s * WAY.price + event.request.hard_stop_s * CHEAP.price
+    assert spent / 3600 <= 1.2 * ten_hours
+    # Refused, it is told its old time again.
+    refused = LaunchRefused(leg=2, kind="no_capacity", reason="sold out")
+    after = running(told, event, refused, **(WORK | {"budget": int(1.2 * ten_hours)}))
+    assert after.leg is not None
+    assert after.leg.request.hard_stop_s == told.hard_stop_s
+    [again] = events(after, seen)
+    assert again == LegLimited(leg=1, hard_stop_s=36_000, reason=again.reason)  # type: ignore[union-attr]
+
+
+def test_what_was_refused_is_not_drained_for() -> None:
+    """The more often in a row, the longer it is believed."""
+    refused = LaunchRefused(leg=2, kind="no_capacity", reason="sold out")
+    state = running(asked(), refused, **WORK)
+    assert is_gone(state, a_seen(ago_s=1_000.0), CHEAP)
+    assert not is_gone(state, a_seen(ago_s=1_300.0), CHEAP)
+    assert not is_gone(state, a_seen(ago_s=1_000.0), WAY)
+    twice = running(
+        asked(),
+        refused,
+        LegRequested(request=a_request(3, CHEAP, relieves=1, waits=True), reason=""),
+        LaunchRefused(leg=3, kind="no_capacity", reason=""),
+        **WORK,
+    )
+    assert is_gone(twice, a_seen(ago_s=1_300.0), CHEAP)

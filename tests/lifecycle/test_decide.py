@@ -774,6 +774,7 @@ def test_machines_are_never_up_for_longer_than_a_week() -> None:
 
 def test_more_than_may_be_spent_is_announced() -> None:
     state = running(budget=4_000_000)
+    state = running(*events(state, a_seen(beats=(a_beat(rate=1.0),))), budget=4_000_000)
     assert events(state, a_seen(beats=(a_beat(rate=1.0),))) == []
     progress, event = events(state, a_seen(beats=(a_beat(rate=0.8),)))
     assert isinstance(progress, Progress)

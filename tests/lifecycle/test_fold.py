@@ -133,6 +133,9 @@ EVENTS: dict[type, st.SearchStrategy[Event]] = {
         saved=_steps,
         rate=st.none() | st.floats(0, 10),
     ),
+    events.LegLimited: st.builds(
+        events.LegLimited, leg=_legs, hard_stop_s=st.integers(1, 10_000), reason=_words
+    ),
     events.LegDraining: st.builds(events.LegDraining, leg=_legs, cause=_causes, reason=_words),
     events.LegOver: st.builds(
         events.LegOver,

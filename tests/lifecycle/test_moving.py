@@ -52,17 +52,15 @@ OVER = (
 )
 
 
-def test_the_first_start_brings_the_data_and_later_ones_the_checkpoint() -> None:
+def test_each_start_brings_the_data_and_later_ones_the_checkpoint() -> None:
     new = state_of(submitted(ways=(FAR,)))
     assert moving.start(new, FAR) == 2 * ONE
     assert moving.start(new, WAY) == 0
     there = running(*OVER, way=FAR)
-    assert moving.start(there, FAR) == ONE
-    other = replace(FAR, region="farther")
-    assert moving.start(there, other) == 3 * ONE
-    assert moving.again(FAR) == ONE
+    assert moving.start(there, FAR) == 3 * ONE
+    assert moving.again(FAR) == 3 * ONE
     booked = replace(FAR, start_cost=7)
-    assert (moving.start(new, booked), moving.again(booked)) == (2 * ONE + 7, ONE + 7)
+    assert (moving.start(new, booked), moving.again(booked)) == (2 * ONE + 7, 3 * ONE + 7)
 
 
 @given(save=st.integers(0, 200 * ONE), lead_s=st.sampled_from([0, 60, 900]), never=st.booleans())
@@ -71,7 +69,7 @@ def test_what_is_bought_can_begin_and_save(save: int, lead_s: int, never: bool) 
     facts = replace(FACTS, billing_lead_s=lead_s, ends="never" if never else "itself")
     way = replace(FAR, save=save, facts=facts)
     state = state_of(submitted(ways=(way,)))
-    least = needed(state, way)
+    least = needed(state, a_seen(), way)
     assert least >= reserve(state, way)
     most_s = hard_stop_s(way, least, None, 1e6, kept_aside(state, way))
     assert most_s >= way.start_s + DRAIN_S
@@ -86,14 +84,14 @@ def test_what_a_policy_is_told() -> None:
     state = running(way=FAR, ways=ways)
     seen = a_seen(a_machine(), beats=(a_beat(step=10.0, rate=1.0),))
     asked = forecast.known(state, SPEC, seen, ways, NOW, None)
-    assert [option.start_cost for option in asked.options] == [0, ONE, 0]
-    assert [option.again_cost for option in asked.options] == [ONE, ONE, 0]
+    assert [option.start_cost for option in asked.options] == [0, 3 * ONE, 0]
+    assert [option.again_cost for option in asked.options] == [3 * ONE, 3 * ONE, 0]
     assert [option.price for option in asked.options] == [WAY.price + 6 * ONE] * 2 + [WAY.price]
 
 
 def test_the_reserve_has_room_for_it() -> None:
     state = running(*OVER, way=FAR, checkpoint_bytes=BYTES)
-    assert reserve(state, FAR) == reserve(state, WAY) + ONE + ONE  # the last save, too
+    assert reserve(state, FAR) == reserve(state, WAY) + 3 * ONE + ONE  # the last save, too
     assert kept_aside(state, WAY) == 0
 
 
@@ -162,7 +160,7 @@ def test_a_budget_is_kept_with_all_that_legs_measure(
         if asked is None:
             break
         up_s = int(share * asked.request.hard_stop_s)
-        read = data if leg == 1 else checkpoint
+        read = data if leg == 1 else data + checkpoint
         moved = Usage(bytes_out=read, bytes_in=checkpoint * (up_s // every_s + 1))
         machines = [a_machine(f"m{leg}-{rank}", leg, rank) for rank in range(nodes)]
         ended = [replace(machine, ended_s=CLOUD_S + up_s) for machine in machines]

@@ -18,6 +18,7 @@ from tradewind.model.event import Event
 # name → outcome, legs, what was saved, and what all of it cost in micro-dollars.
 FOLDED = {
     "abandoned": ("abandoned", 0, 0.0, 0),
+    "dearer": ("out_of_budget", 1, 44101.0, 23_631_945),
     "idle": ("idle", 1, 8750.0, 61_950_578),
     "interrupted-and-late": ("succeeded", 3, 9000.0, 85_331_112),
     "job-failed": ("failed", 2, 0.0, 15_564_089),

@@ -111,7 +111,8 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     paid += float(course.on_demand[0]) * safe.micros_hour
                 dollars = nodes * paid / 1e6
                 if start is not None:
-                    dollars += size / 1e9 * rates.egress(start, place)
+                    begins = 1 + float(course.interruptions[0])
+                    dollars += begins * size / 1e9 * rates.egress(start, place)
                     held = float(course.on_demand[0]) + float(course.spot[0])
                     saves = max(held * 3600 / float(course.every_s[0]), 1.0)
                     dollars += saves * state / 1e9 * rates.egress(place, start)

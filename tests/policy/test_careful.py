@@ -40,3 +40,18 @@ def test_a_refusal_is_believed_for_a_while() -> None:
 
 def test_without_slack_it_is_on_demand() -> None:
     assert chosen(spot("a", 1_000_000), SAFE, time_s=10.2 * HOUR) == "safe"
+
+
+def test_what_an_hour_late_is_worth() -> None:
+    """The deadline is lost: ten hours at $3 are cheapest, five at $9 are worth $15 more where an
+    hour late costs more than three dollars, and nothing is held that the budget does not pay."""
+    fast = Option("fast", "on_demand", 9_000_000, 2.0, 300.0)
+
+    def at(late: int, budget: int | None = None) -> str:
+        known = Known(10 * HOUR, (SAFE, fast), 2 * HOUR, budget, late=late)
+        found = careful.choose(known).option
+        assert found is not None
+        return known.options[found].place
+
+    assert (at(0), at(2_500_000), at(4_000_000)) == ("safe", "safe", "fast")
+    assert at(4_000_000, budget=40_000_000) == "safe"

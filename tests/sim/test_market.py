@@ -14,6 +14,7 @@ from tradewind.lifecycle import leg
 from tradewind.policy import careful, safety
 from tradewind.policy.base import Choice, Known
 from tradewind.sim.market import bounds, draw
+from tradewind.sim.market.judged import judged
 from tradewind.sim.market.play import play
 from tradewind.sim.market.script import load, read, shipped
 
@@ -81,6 +82,28 @@ def test_what_works_is_not_drained_for_what_is_sold_out(monkeypatch: pytest.Monk
     script = load("sold-out-cheaper-zone")
     monkeypatch.setattr(leg, "asked_beside", lambda *of: None)
     assert bounds.broken(script, play(script))
+
+
+def test_a_rising_price_passes_a_budget_where_machines_are_not_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    script = load("price-rises-then-asleep")
+    monkeypatch.setattr(leg, "_limited", lambda *of: [])
+    assert bounds.broken(script, play(script))
+
+
+def test_shares_of_what_is_drawn() -> None:
+    found = list(judged([draw.drawn(0), replace(load("hard-and-lost"), budget=1)], 1))
+    assert [bool(each.bounds) for each in found] == [False, True]
+    assert found[1].bounds["over"] > 1
+
+
+@pytest.mark.slow
+def test_many_markets_by_chance() -> None:
+    """One in fifteen costs more than 1.3 times the best in hindsight; no budget is passed."""
+    found = list(judged([draw.drawn(seed) for seed in range(100, 160)], 1))
+    assert sum(bool(each.broken) for each in found) <= 7
+    assert not any("over" in each.bounds for each in found)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -13,7 +13,15 @@ from tradewind.base import signing, steps
 from tradewind.base.errors import BadFile, NoAccess, NotFound, SourceFailed, TradewindError
 from tradewind.journal import journal
 from tradewind.model import places
-from tradewind.model.event import Ended, Event, LaunchRefused, LegDraining, LegOver, Progress
+from tradewind.model.event import (
+    Ended,
+    Event,
+    LaunchRefused,
+    LegDraining,
+    LegLimited,
+    LegOver,
+    Progress,
+)
 from tradewind.model.run import Heartbeat
 from tradewind.model.timing import FENCE_S
 from tradewind.store.memory import MemoryStore
@@ -90,6 +98,15 @@ def test_a_leg_that_goes_on_has_no_orders() -> None:
 def test_draining_is_an_order() -> None:
     who = ordered(working(read=2), DRAIN)
     assert (who.fenced, who.draining) == ("", "there is a better way")
+
+
+def test_time_is_only_ever_taken_away() -> None:
+    who = ordered(working(read=2), LegLimited(leg=1, hard_stop_s=900, reason="it costs more"))
+    assert who.hard_stop_s == 900
+    more = LegLimited(leg=1, hard_stop_s=9_000_000, reason="")
+    other = LegLimited(leg=2, hard_stop_s=1, reason="")
+    was_s = working().hard_stop_s
+    assert ordered(working(read=2), more, other).hard_stop_s == was_s < 9_000_000
 
 
 @pytest.mark.parametrize(

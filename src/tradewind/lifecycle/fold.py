@@ -9,7 +9,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from tradewind.base.errors import BadFile
-from tradewind.lifecycle.moving import region
 from tradewind.lifecycle.state import Leg, Refusal, Rented, RunState, Sight
 from tradewind.lifecycle.states import LEG, RUN, impossible, moved
 from tradewind.model import event as events
@@ -63,6 +62,13 @@ def leg_over(state: RunState, event: events.LegOver) -> RunState:
     """As it would be after this event, which nobody has recorded."""
     new = state.copy()
     _leg_over(new, event)
+    return new
+
+
+def leg_limited(state: RunState, event: events.LegLimited) -> RunState:
+    """The same of its machines' time."""
+    new = state.copy()
+    _limited(new, event)
     return new
 
 
@@ -184,7 +190,6 @@ def _unknown(state: RunState, event: events.LaunchUnknown) -> None:
 def _up(state: RunState, event: events.LegUp) -> None:
     leg = _leg(state, event.leg)
     state.moved_cost += leg.request.way.start_cost
-    state.reached |= {region(leg.request.way)}
     _to(state, leg, "running")
 
 
@@ -197,6 +202,14 @@ def _progress(state: RunState, event: events.Progress) -> None:
         state.ratios[way.kind] = event.rate / way.rate
         if not way.guessed:
             state.ratio = state.ratios[way.kind]
+
+
+def _limited(state: RunState, event: events.LegLimited) -> None:
+    leg = _leg(state, event.leg)
+    given_s = leg.given_s or leg.request.hard_stop_s
+    request = replace(leg.request, hard_stop_s=min(event.hard_stop_s, given_s))
+    state.requests[event.leg] = request
+    _put(state, replace(leg, request=request, given_s=given_s))
 
 
 def _draining(state: RunState, event: events.LegDraining) -> None:
@@ -416,6 +429,7 @@ _APPLY: dict[type, Callable[[RunState, Any], None]] = {
     events.LegQueued: _takes_place,
     events.LegUp: _up,
     events.Progress: _progress,
+    events.LegLimited: _limited,
     events.LegDraining: _draining,
     events.LegOver: _leg_over,
     events.MachineEnded: _ended_machine,

@@ -13,6 +13,7 @@ from tradewind.lifecycle.capacity import Capacity
 from tradewind.lifecycle.money import price_now, spent, worked
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, Refusal, RunState
+from tradewind.lifecycle.usage import likely
 from tradewind.model.event import Forecast
 from tradewind.model.run import Heartbeat, Spec, Way
 from tradewind.model.timing import LOST_S
@@ -46,7 +47,7 @@ def known(
         ratio = _ratio(state, holding, beat if spec.steps else None)
         capacity = capacities.of(state, holding, now, None, speed, held=True)
         option = _option(holding, ratio, start_s, 0, None, capacity, speed, True)
-        price = round((price_now(seen, held, holding) + holding.save) / speed)
+        price = round((price_now(seen, held, holding) + beside(holding)) / speed)
         options.append(replace(option, price=price))
     held_as = (holding.what, holding.nodes) if holding else None
     for way in ways:
@@ -85,6 +86,7 @@ def known(
         notice_s=min(LOST_S + TICK_S, _SILENT * all_s),
         unsaved=unsaved(state, spec, seen, held) if held else 0.0,
         between=_between(spec),
+        late=round((spec.late or 0) / speed),
     )
 
 
@@ -153,7 +155,7 @@ def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Fo
     left_s = max(spec.work - step, 0.0) / (way.rate * _ratio(state, way, measured))
     if beat is None or beat.doing != "working":
         left_s += way.start_s
-    price = price_now(seen, leg, way) + way.save
+    price = price_now(seen, leg, way) + beside(way)
     return _changed(state, spec, seen, left_s, price, 0, now)
 
 
@@ -242,6 +244,12 @@ def _ratio(state: RunState, way: Way, beat: Heartbeat | None) -> float:
     return state.ratio_of(way)
 
 
+def beside(way: Way) -> int:
+    """Micro-dollars an hour beside its machines: checkpoints that leave its region, and requests to
+    the store."""
+    return way.save + likely(way)
+
+
 def _option(
     way: Way,
     ratio: float,
@@ -255,7 +263,7 @@ def _option(
     return Option(
         way.place,
         way.market,
-        round((way.price_all + way.save) / speed),
+        round((way.price_all + beside(way)) / speed),
         way.rate * ratio / speed,
         start_s * speed,
         start_cost,

@@ -8,12 +8,15 @@ from tradewind.base.units import format_hours, format_money
 from tradewind.lifecycle import forecast, progress
 from tradewind.lifecycle.ask import ask, loudly, must_move
 from tradewind.lifecycle.beside import asked as asked_beside
+from tradewind.lifecycle.beside import is_gone, pays
 from tradewind.lifecycle.fold import ENDED_EARLY, HARD_STOP, NOT_NEEDED, STALLED, UNATTENDED
 from tradewind.lifecycle.money import (
     after_draining,
     cap,
     countable,
+    limit_s,
     needed,
+    price_now,
     spent,
     to_stop,
     used_s,
@@ -22,7 +25,7 @@ from tradewind.lifecycle.opening import closing, fits, left_s
 from tradewind.lifecycle.purchase import may_work_beside
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, RunState
-from tradewind.model.event import Ended, Event, LegDraining, LegOver, LegUp, Progress
+from tradewind.model.event import Ended, Event, LegDraining, LegLimited, LegOver, LegUp, Progress
 from tradewind.model.run import JOB, TAKEN, Heartbeat, Spec, Way
 from tradewind.model.timing import BEAT_S, DRAIN_S, LOST_S, PASS_ENDS_S, SHUTDOWN_S
 from tradewind.policy.base import Policy
@@ -33,6 +36,8 @@ _KILLED = -9
 JOB_FAILED = "job_failed"
 _SETTLE_S = 60.0
 """In a rehearsal too, whose world may go faster than its machines."""
+_OTHER, _LEAST_OTHER_S = 0.01, 60.0
+"""Where machines may be up for longer or less long by so much than they know, they are told."""
 _NEWS = 0.05
 """A change of speed by this share is worth a record."""
 
@@ -237,6 +242,8 @@ def _running(
             leg=leg.number, cause=end[0], reason=end[1], stalled_s=progress.still_s(leg, beats)
         )
         return [*records, drain]
+    if limited := _limited(state, spec, leg, seen):
+        return [*records, *limited]
     if state.queued and not state.queued.request.way.facts.queues:
         return records  # what it is left for comes up
     stay_s = STAY_S if spec.speed == 1 else max(STAY_S / spec.speed, _SETTLE_S)
@@ -274,6 +281,25 @@ def _to_drain(
     return None
 
 
+def _limited(state: RunState, spec: Spec, leg: Leg, seen: Seen) -> list[Event]:
+    """How long its machines may be up by what they cost and have moved until now, where that is
+    another time than they know: they are told, for whoever looks may not look again."""
+    most = cap(spec, seen)
+    if most is None or len(state.legs) > 1 or not countable(state, seen):
+        return []
+    was_s, given_s = leg.request.hard_stop_s, leg.given_s or leg.request.hard_stop_s
+    most_s = min(limit_s(state, seen, leg, most), given_s)
+    if abs(most_s - was_s) < max(_LEAST_OTHER_S, _OTHER * was_s):
+        return []
+    hour = format_money(price_now(seen, leg, leg.request.way), digits=2)
+    left = format_money(max(most - spent(state, seen), 0), digits=2)
+    why = (
+        f"at {hour} an hour now, and with {left} left, its machines save and end after"
+        f" {format_hours(most_s / 3600)}, whether anybody looks or not"
+    )
+    return [LegLimited(leg=leg.number, hard_stop_s=most_s, reason=why)]
+
+
 def _moved(
     state: RunState,
     spec: Spec,
@@ -289,7 +315,7 @@ def _moved(
     if most is not None and countable(state, seen):
         budget = most - spent(state, seen)
         left = most - after_draining(state, seen, leg.request.way)
-        ways = tuple(way for way in ways if needed(state, way) <= left)
+        ways = tuple(way for way in ways if needed(state, seen, way) <= left)
     # What came out of a queue and was not needed is paid for too: as with moves, not each pass.
     waits = seen.known_s(state.over_at) < stay_s
     if state.queued or waits or not may_work_beside(spec, seen):
@@ -301,13 +327,16 @@ def _moved(
     records = loudly(state, leg.number, trouble)
     chosen = None if choice.option is None else question.options[choice.option].way
     queues = chosen is not None and chosen is not leg.request.way and chosen.facts.queues
-    if chosen and (queues or must_move(question, choice, trouble)):
+    moves = must_move(question, choice, trouble) and pays(question, choice)
+    if chosen and (queues or moves):
         first = asked_beside(state, spec, seen, leg, chosen, question, choice, now)
-        drain = LegDraining(
-            leg=leg.number, cause="moved", reason=choice.reason,
-            stalled_s=progress.still_s(leg, beats),
-        )  # fmt: skip
-        records.append(first or drain)
+        if not first and not is_gone(state, seen, chosen):
+            drain = LegDraining(
+                leg=leg.number, cause="moved", reason=choice.reason,
+                stalled_s=progress.still_s(leg, beats),
+            )  # fmt: skip
+            first = [drain]
+        records += first
     return records
 
 

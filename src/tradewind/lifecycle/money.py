@@ -1,13 +1,16 @@
 """What a run has spent, and the most that it can come to. Micro-dollars; provider's clocks only.
 
 A budget is kept without anybody watching: each machine is told at its launch how long it may be up,
-so that all of them together cannot spend more. A machine that never comes up cannot obey, so a
-reserve is left for the time until a controller ends it; and one that was reported as ended may live
-on until it notices that it was replaced. What it costs to bring the work there, and to save it, is
-kept aside too (moving.py): it is spent however soon a machine ends.
+and again when it has come to cost more, so that all of them together cannot spend more. A machine
+that never comes up cannot obey, so a reserve is left for the time until a controller ends it, or,
+where less than that finishes the work, until one that has just launched it does; and one that was
+reported as ended may live on until it notices that it was replaced. What it costs to bring the work
+there, and to save it, is kept aside too (moving.py): it is spent however soon a machine ends.
 """
 
 from __future__ import annotations
+
+from math import inf
 
 from tradewind.lifecycle.moving import saving, start
 from tradewind.lifecycle.seen import Seen
@@ -36,6 +39,9 @@ def living_on_s(facts: Facts) -> int:
 _SLOWEST = 0.99
 """A machine counts by its own clock, which may run slow by this much."""
 WEEK_S = 7 * 86_400
+OVERTIME = 0.25
+ATTENDED_S = 180
+"""In so long a controller that is at work ends a machine that never came up."""
 
 
 def spent(state: RunState, seen: Seen, *, ended_only: bool = False) -> int:
@@ -120,7 +126,8 @@ def at_most(state: RunState, seen: Seen) -> int:
         seconds = leg.request.hard_stop_s + 2 * way.facts.billing_lead_s
         if way.facts.ends == "never":
             seconds += UNATTENDED_S
-        whole = way.nodes * bill(way.price, seconds, way.facts) + kept_aside(state, way)
+        hour = max(price_now(seen, leg, way), way.price_all)
+        whole = bill(hour, seconds, way.facts) + kept_aside(state, way)
         whole += way.save * seconds // 3600
         gone = sum(_so_far(state, seen, state.machines[name]) for name in leg.machines)
         total += max(whole - gone, 0)
@@ -136,18 +143,48 @@ def reserve(state: RunState, way: Way) -> int:
     return kept_aside(state, way) + way.nodes * bill(way.price, seconds, way.facts)
 
 
-def needed(state: RunState, way: Way) -> int:
-    """Less than this buys nothing of use: the reserve; and where saving costs, which the reserve
-    counts once, what lets machines come up, begin and save. With less they would be given a minute,
-    and bought again and again."""
-    if not way.save:
-        return reserve(state, way)
-    begins_s = way.start_s + DRAIN_S + SHUTDOWN_S + BEAT_S + 2 * way.facts.billing_lead_s
-    begins_s /= _SLOWEST
+def needed(state: RunState, seen: Seen, way: Way) -> int:
+    """Less than this buys nothing of use: the reserve, or what does all the rest of the work, where
+    that is less; and where saving costs, which the reserve counts once, what lets machines come up,
+    begin and save. With less they would be given a minute, and bought again and again."""
+    begins = _for(state, way, way.start_s)
+    rest_s = way.start_s + _rest(state, seen) / (way.rate * state.ratio_of(way))
+    rest = max(_for(state, way, rest_s), _attended(state, way))
+    least = min(reserve(state, way), rest)
+    return max(least, begins) if way.save else least
+
+
+def _for(state: RunState, way: Way, seconds: float) -> int:
+    """What lets machines be up for so long, and save and end."""
+    seconds += DRAIN_S + SHUTDOWN_S + BEAT_S + 2 * way.facts.billing_lead_s
+    seconds /= _SLOWEST
     if way.facts.ends == "never":
-        begins_s += UNATTENDED_S
-    begins = kept_aside(state, way) + int(begins_s * _hour(way) / 3600)
-    return max(reserve(state, way), begins)
+        seconds += UNATTENDED_S
+    return kept_aside(state, way) + int(seconds * _hour(way) / 3600) + 1
+
+
+def _attended(state: RunState, way: Way) -> int:
+    """The reserve for machines that never come up, while whoever has launched them looks on."""
+    seconds = way.facts.boot_timeout_s + ATTENDED_S + way.facts.billing_lead_s
+    return kept_aside(state, way) + way.nodes * bill(way.price, seconds, way.facts)
+
+
+def _rest(state: RunState, seen: Seen) -> float:
+    """Units of work that are left, as far as it is known before machines are there."""
+    spec = state.spec
+    if spec is None:
+        return inf
+    if spec.steps:
+        return max(spec.work - state.saved, 0.0)
+    return overtime(spec, worked(state, seen))
+
+
+def overtime(spec: Spec, worked: float) -> float:
+    """Of a job that is not counted in steps, what may be left: it may be at any point of its work.
+    Past what was thought to be its end, as much again as was done."""
+    if worked >= spec.work:
+        return worked
+    return max(spec.work - worked, OVERTIME * spec.work)
 
 
 def _hour(way: Way) -> int:
@@ -175,6 +212,26 @@ def to_stop(seen: Seen, leg: Leg) -> int:
     seconds = DRAIN_S + SHUTDOWN_S + 2 * BEAT_S
     hour = price_now(seen, leg, way) + way.nodes * hourly(way) + way.save
     return -(-hour * seconds // 3600)
+
+
+def up_s(state: RunState, seen: Seen, leg: Leg) -> int:
+    """Since when its machines are paid for."""
+    return max(_up_s(state, seen, state.machines[name]) for name in leg.machines)
+
+
+def limit_s(state: RunState, seen: Seen, leg: Leg, most: int) -> int:
+    """How long a leg's machines may be up in all, at what they cost now: what its hard stop would
+    be, were it bought again."""
+    way = leg.request.way
+    own = {name: state.machines[name] for name in leg.machines}
+    others = state.copy()
+    others.machines = {name: each for name, each in state.machines.items() if name not in own}
+    left = most - exposed(others, seen) - sum(_so_far(state, seen, each) for each in own.values())
+    hour = price_now(seen, leg, way) + way.nodes * hourly(way) + way.save
+    more_s = (left - saving(state, way, 0)) * 3600 // hour if hour else 0
+    if way.facts.ends == "never":
+        more_s -= UNATTENDED_S
+    return up_s(state, seen, leg) + max(int(_SLOWEST * more_s) - 2 * way.facts.billing_lead_s, 1)
 
 
 def price_now(seen: Seen, leg: Leg, way: Way) -> int:

@@ -13,19 +13,15 @@ from tradewind.model.usage import Usage, cost
 
 
 def start(state: RunState, way: Way) -> int:
-    """The next one there. Nothing was saved before machines were had at all, and data is read by
-    the first leg of a region."""
-    found = way.start_cost
-    if state.machines:
-        found += way.bring
-    if region(way) not in state.reached:
-        found += way.bring_once
-    return found
+    """The next one there. Nothing was saved before machines were had at all; what the job reads, it
+    reads again on each machine."""
+    found = way.start_cost + way.bring_once
+    return found + way.bring if state.machines else found
 
 
 def again(way: Way) -> int:
     """Each one after that."""
-    return way.start_cost + way.bring
+    return way.start_cost + way.bring_once + way.bring
 
 
 def saving(state: RunState, way: Way, seconds: int) -> int:
@@ -37,8 +33,3 @@ def saving(state: RunState, way: Way, seconds: int) -> int:
     if state.spec and way.rates:
         last = cost(Usage(bytes_in=state.spec.checkpoint_bytes), way.rates)
     return last - (-way.save * seconds // 3600)
-
-
-def region(way: Way) -> str:
-    """Where data that was read once is near."""
-    return f"{way.provider}/{way.region}"

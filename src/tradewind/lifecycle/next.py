@@ -65,7 +65,7 @@ def after(
     usable, why = _usable(state, seen, ways)
     affordable = usable
     if left is not None:
-        affordable = tuple(way for way in usable if needed(state, way) <= left)
+        affordable = tuple(way for way in usable if needed(state, seen, way) <= left)
     open_s = opening.left_s(spec, now)
     fitting = tuple(way for way in affordable if opening.fits(way, open_s))
     question = forecast.known(state, spec, seen, fitting or affordable or usable or ways, now, left)
@@ -96,7 +96,7 @@ def after(
     if state.queued and not state.queued.request.waits:
         # Its job begins as soon as its machines are there: nothing may work beside it.
         return [*records, LegOver(leg=state.queued.number, cause="moved", reason=choice.reason)]
-    needed_s = seconds_for(spec, question, chosen)
+    needed_s = seconds_for(state, spec, seen, question, chosen)
     until_s = now + open_s if spec.schedule.windows else None
     if until_s is not None:
         left_s = int(min(open_s - DRAIN_S, open_s if left_s is None else left_s))
@@ -192,7 +192,7 @@ def _lasting(state: RunState, seen: Seen, way: Way) -> bool:
 def _poor(state: RunState, spec: Spec, seen: Seen, usable: tuple[Way, ...]) -> list[Event]:
     """Not enough for any purchase: for good, or only until it is sure what the last ones cost, or
     until its project has money again."""
-    least = min(needed(state, way) for way in usable)
+    least = min(needed(state, seen, way) for way in usable)
     sure = spent(state, seen, ended_only=True)
     if spec.budget is None or spec.budget - sure >= least:
         month = seen.month

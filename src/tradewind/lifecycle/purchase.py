@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tradewind.lifecycle.money import hard_stop_s, is_limited, kept_aside
+from tradewind.lifecycle.money import hard_stop_s, is_limited, kept_aside, overtime, worked
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import RunState
 from tradewind.model.run import Request, Spec, Way
 from tradewind.policy.base import Known, Option
-
-_OVERTIME = 0.25
 
 
 def purchase(
@@ -43,10 +41,9 @@ def purchase(
     )
 
 
-def seconds_for(spec: Spec, known: Known, option: Option) -> float:
-    """How long machines will likely be needed, in our time. A job that is not counted in steps may
-    be at any point of its work, or past what was thought to be its end."""
-    work = known.work if spec.steps else max(known.work, _OVERTIME * spec.work)
+def seconds_for(state: RunState, spec: Spec, seen: Seen, known: Known, option: Option) -> float:
+    """How long machines will likely be needed, in our time."""
+    work = known.work if spec.steps else overtime(spec, worked(state, seen))
     return (option.start_s + work / option.rate) / spec.speed
 
 

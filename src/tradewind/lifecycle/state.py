@@ -33,6 +33,8 @@ class Leg(Struct, frozen=True):
     """And why, as its provider tells; empty: it has not told yet."""
     told_at: int = 0
     """The commit that told so."""
+    given_s: int = 0
+    """How long its machines might be up when they were bought, where they were told less since."""
 
     @property
     def number(self) -> int:
@@ -100,8 +102,6 @@ class RunState(Struct):
     """The same by number, type and place of machines, wherever it was measured."""
     moved_cost: int = 0
     """Micro-dollars for bringing data and checkpoints to the legs that came up."""
-    reached: frozenset[str] = frozenset()
-    """Regions in which a leg has come up."""
     failures: int = 0
     """Of the job by itself, since it last got further."""
     barren: int = 0

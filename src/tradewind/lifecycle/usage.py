@@ -49,6 +49,11 @@ def hourly(way: Way) -> int:
     return cost(Usage(writes=_ASKED_HOUR, reads=_ASKED_HOUR), way.rates)
 
 
+def likely(way: Way) -> int:
+    """The same as it is expected to be, for all machines: as much again is not asked as a rule."""
+    return way.nodes * hourly(way) // 2
+
+
 def paid(state: RunState, seen: Seen, machine_id: str) -> int:
     """Micro-dollars for what a machine has asked of the store by now, as far as that is known."""
     rates = state.requests[state.machines[machine_id].machine.leg].way.rates

@@ -45,6 +45,8 @@ def _words(event: events.Event) -> str:
             return f"leg {event.leg} waits in a queue: {event.reason}"
         case events.LegUp():
             return f"leg {event.leg} is up: {event.reason}"
+        case events.LegLimited():
+            return f"leg {event.leg} has less time: {event.reason}"
         case events.LegDraining():
             return f"leg {event.leg} must save and stop ({event.cause}): {event.reason}"
         case events.LegOver():

@@ -96,6 +96,15 @@ class LegDraining(_Event, frozen=True, kw_only=True, tag="leg_draining"):
     """For how long the job had made no step."""
 
 
+class LegLimited(_Event, frozen=True, kw_only=True, tag="leg_limited"):
+    """Its machines may be up for so long in all, and never for longer than they were told at their
+    launch: what they cost has changed, or others are asked for beside them."""
+
+    leg: int
+    hard_stop_s: int
+    reason: str
+
+
 class LegOver(_Event, frozen=True, kw_only=True, tag="leg_over"):
     """No machine of this leg is ours to use any more: it is fenced, and to be terminated."""
 
@@ -191,8 +200,8 @@ class Resumed(_Event, frozen=True, kw_only=True, tag="resumed"):
 
 Event = (
     Submitted | Abandoned | LegRequested | MachinesFound | LaunchRefused | LaunchUnknown | LegQueued
-    | LegUp | Progress | LegDraining | LegOver | MachineEnded | MachineBack | MachineUsed | Stored
-    | Forecast | Warned | CancelAsked | Ended | Closed | Resumed
+    | LegUp | Progress | LegLimited | LegDraining | LegOver | MachineEnded | MachineBack
+    | MachineUsed | Stored | Forecast | Warned | CancelAsked | Ended | Closed | Resumed
 )  # fmt: skip
 
 

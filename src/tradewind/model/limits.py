@@ -35,6 +35,9 @@ class Limits:
     """The chance of meeting the deadline that is wanted."""
     hard: bool = False
     """Past the deadline the work is worth nothing: stop."""
+    late: Micros | None = None
+    """What an hour past the deadline costs its user. None: once the deadline is lost, time has no
+    worth."""
     providers: tuple[str, ...] | None = None
     exclude: tuple[str, ...] | None = None
     regions: tuple[str, ...] | None = None
@@ -117,6 +120,11 @@ class Limits:
         dated = values.get("within_s") is not None or deadline is not None or "deadline" in wrong
         if values.get("hard") and not dated:
             yield Fault("hard", "what is hard? deadline is missing", "deadline: 48h")
+        yield from checks.whole(values, "late")
+        if values.get("late") is not None and not dated:
+            yield Fault("late", "late for what? deadline is missing", "deadline: 48h")
+        elif values.get("late") is not None and values.get("hard"):
+            yield Fault("late", "with hard: true the run stops at its deadline, and is never late")
         confidence = values.get("confidence")
         if confidence is not None and not (isinstance(confidence, float) and 0 < confidence < 1):
             yield Fault("confidence", f"{checks.shown(confidence)} is not between 0 % and 100 %")

@@ -83,7 +83,7 @@ class Plan:
     bring: int = 0
     """For carrying the checkpoint there, with each start after the first."""
     bring_once: int = 0
-    """For carrying the data there."""
+    """For carrying the data there, with each start."""
     save: int = 0
     """An hour, for carrying checkpoints back."""
     energy_kwh: float = 0.0

@@ -106,7 +106,7 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     all that is measured, it is booked by the bytes and not by this: it is for choosing, for the
     reserve and for the hard stop."""
     bring_once: int = 0
-    """The same for the job's data, which the first leg in a place reads."""
+    """The same for the job's data, which each leg reads too."""
     save: int = 0
     """Micro-dollars an hour that a leg will likely pay for what it writes into the store."""
     pass_s: int = 0
@@ -182,6 +182,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """By the world's clock, since 1970."""
     hard: bool = False
     """Past the deadline the work is worth nothing: stop."""
+    late: int | None = None
+    """Micro-dollars that an hour past the deadline costs its user; None: nothing."""
     budget: int | None = None
     """Micro-dollars, for everything."""
     tries: int = 3

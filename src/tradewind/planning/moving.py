@@ -19,7 +19,7 @@ class Moving(NamedTuple):
     bring: int
     """For the checkpoint, with each start."""
     bring_once: int
-    """For the data, with the first."""
+    """For the data, with each start too."""
     save: int
     """An hour, for the checkpoints that are written."""
 

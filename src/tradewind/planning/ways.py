@@ -50,6 +50,7 @@ def spec(
         ways=ways,
         deadline_s=deadline.timestamp() if deadline else None,
         hard=workload.limits.hard,
+        late=workload.limits.late,
         budget=workload.limits.budget,
         max_duration_s=workload.run.max_duration_s,
         idle_s=workload.run.idle_s,

@@ -277,7 +277,9 @@ def _parts(
         "on_demand": np.where(reserved, 0, course.on_demand * price["on_demand"]),
         "spot": course.spot * price["spot"] * (mode == SPOT),
         "reserved": np.where(reserved, course.on_demand * paid, 0),
-        "egress": 1e6 * (moving.egress[place] + state_gb * (written + read)),
+        # Each start reads the data again, as each is booked.
+        "egress": 1e6
+        * (moving.egress[place] * (1 + course.interruptions) + state_gb * (written + read)),
         "storage": 1e6 * kept_gb * moving.month[place] * course.hours / _MONTH_H,
     }
 

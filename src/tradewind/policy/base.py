@@ -76,6 +76,8 @@ class Known(Struct, frozen=True):
     """Units that were done and would be lost with what is held, if it were taken without notice."""
     between: float = 0.0
     """Units that are done from one save to the next: so many would be lost elsewhere."""
+    late: int = 0
+    """Micro-dollars that an hour past the deadline costs."""
 
 
 class Choice(Struct, frozen=True, gc=False):

@@ -26,7 +26,7 @@ def choose(known: Known) -> Choice:
     choice = expected.choose(careful)
     if choice.option is None:
         choice = _tried(careful) or choice
-    if choice.option is not None and not _payable(known, choice.option):
+    if choice.option is not None and not late.payable(known, choice.option):
         return plain.choose(known)  # the cheapest that makes it for the money, else for the time
     held = known.holding
     if choice.option != held and not safety.affordable(careful, choice.option):
@@ -101,14 +101,6 @@ def _taken(known: Known, n: int) -> bool:
     seen = replace(option, up=True, up_s=0.0, history=before)
     there = replace(known, options=(*known.options[:n], seen, *known.options[n + 1 :]))
     return expected.choose(there).option == n
-
-
-def _payable(known: Known, choice: int) -> bool:
-    if known.budget is None:
-        return True
-    option = known.options[choice]
-    taken_s = option.start_s + known.work / option.rate
-    return taken_s / 3600 * option.price + option.start_cost <= known.budget
 
 
 def _makes_it(known: Known, choice: int) -> bool:

@@ -193,7 +193,7 @@ def _markets(known: Known, base: Option) -> list[Market]:
         if safety.is_safe(option):
             continue
         price = option.price * base.rate / (base.price * option.rate)
-        if price >= 1:
+        if price >= 1 or not _keeps_up(known, base, n):
             continue
         if n == known.holding or option.up is not None:
             up, likely = n == known.holding or bool(option.up), 1.0
@@ -214,6 +214,15 @@ def _markets(known: Known, base: Option) -> list[Market]:
         found.append(Market(n, price, lasting, up, likely, zone, seen, life_h))
     found.sort(key=lambda market: (market.lasting, market.option))
     return found
+
+
+def _keeps_up(known: Known, base: Option, n: int) -> bool:
+    """Slower machines use up slack for as long as they work. Where they alone would not make it,
+    what they save is paid again by faster ones that catch up."""
+    option = known.options[n]
+    if option.rate >= base.rate or known.time_s is None:
+        return True
+    return option.start_s + known.work / option.rate + safety.fresh_s(base) <= known.time_s
 
 
 def _until_lost(price: float, stay_h: float, left_h: float) -> float:

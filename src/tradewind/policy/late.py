@@ -1,6 +1,7 @@
 """When no machine makes the deadline any more.
 
-Then time has no worth of its own: what finishes for the least money is held, spot too. A deadline
+Then time has no worth but what the user says that an hour late costs: what finishes for the least
+of both is held, spot too. A deadline
 is given up only when the best of all machines, those that cannot be had just now among them, would
 miss it by more than speeds are known to.
 """
@@ -11,6 +12,7 @@ from math import inf
 
 from msgspec.structs import replace
 
+from tradewind.base.units import format_money
 from tradewind.policy import plain
 from tradewind.policy.base import Choice, Known
 
@@ -24,4 +26,21 @@ def is_lost(known: Known) -> bool:
 
 
 def cheapest(known: Known) -> Choice:
-    return plain.choose(replace(known, time_s=None))
+    known = replace(known, time_s=None)
+    if not known.late:
+        return plain.choose(known)
+    # Each hour of whatever is held is one more hour late.
+    dearer = tuple(replace(o, price=o.price + known.late) for o in known.options)
+    choice = plain.choose(replace(known, options=dearer, budget=None))
+    if choice.option is None or not payable(known, choice.option):
+        return plain.choose(known)
+    worth = format_money(known.late, digits=2)
+    return Choice(choice.option, f"{choice.reason}, an hour late counted at {worth}")
+
+
+def payable(known: Known, choice: int) -> bool:
+    if known.budget is None:
+        return True
+    option = known.options[choice]
+    taken_s = option.start_s + known.work / option.rate
+    return taken_s / 3600 * option.price + option.start_cost <= known.budget

@@ -32,6 +32,8 @@ class History:
         self.requests: dict[int, Request] = {}
         self.moved = 0
         """Micro-dollars for what machines have moved out of or into the store's place."""
+        self.heard: set[str] = set()
+        """Machines that have ever reported."""
         self.cancelled = False
         self.cancelled_at: int | None = None
         self.lied = scenario.liar == OWN

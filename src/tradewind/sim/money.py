@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tradewind.ledger.postings import postings, stored
 from tradewind.model.event import MachineUsed
+from tradewind.model.timing import UNATTENDED_S
 from tradewind.model.usage import GB
 from tradewind.sim.history import History
 from tradewind.sim.world import START_S, Violation
@@ -43,11 +44,18 @@ def check_moved(run: History) -> None:
 def check_budget(run: History) -> None:
     spec, month = run.spec, run.scenario.month
     limits = [] if spec.budget is None else [spec.budget]
+    # Where the rest of the work costs less than the reserve it is bought with less: then one that
+    # never reports has the time until whoever launched it looks, and nobody may.
+    unheard = sum(
+        rental.way.price * UNATTENDED_S // 3600
+        for _, rental in run.rented
+        if rental.machine.machine_id not in run.heard
+    )
     if month and run.world.now < START_S + month[1]:
         limits.append(month[0])
     if not limits:
         return
     charged = run.rented.charged() + run.moved
     step = max(way.nodes * (way.price * way.facts.billing_step_s // 3600 + 1) for way in spec.ways)
-    if charged > min(limits) + step:
+    if charged > min(limits) + step + unheard:
         raise Violation(f"{run.run_id} cost {charged}, more than {min(limits)} + {step}")

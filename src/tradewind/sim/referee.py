@@ -222,6 +222,7 @@ class Referee(History):
             return
         name, now = rest[0], self.world.now
         if self._said.hears(name, data):
+            self.heard.add(name)
             self._beaten[name] = (now, now - self._beaten.get(name, (now, 0))[0])
         else:
             self._outdated[name] = now

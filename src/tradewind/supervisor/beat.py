@@ -26,6 +26,7 @@ from tradewind.model.event import (
     Ended,
     LaunchRefused,
     LegDraining,
+    LegLimited,
     LegOver,
     LegRequested,
     MachinesFound,
@@ -105,6 +106,9 @@ def orders(me: Me) -> Steps[None]:
                 me.fenced = me.fenced or f"the run has ended: {event.reason}"
             elif isinstance(event, LegDraining) and event.leg == me.leg:
                 me.draining = event.reason
+            elif isinstance(event, LegLimited) and event.leg == me.leg:
+                me.given_s = me.given_s or me.hard_stop_s
+                me.hard_stop_s = min(event.hard_stop_s, me.given_s)
 
 
 def renew(me: Me, uptime_s: float) -> Steps[None]:

@@ -90,6 +90,8 @@ class Me:
     fenced: str = ""
     """Why the leg is over; empty while it is not."""
     draining: str = ""
+    given_s: int = 0
+    """The hard stop that it had at its launch, where it was told another since."""
     notice: bool = False
     at_risk: bool = False
     resume: str | None = None

@@ -152,6 +152,8 @@ def asked(plans: Plans) -> list[tuple[str, str]]:
     ]
     if plans.deadline_hours is not None:
         found.append(("Confidence", f"{limits.confidence * 100:.4g}%"))
+    if limits.late is not None:
+        found.append(("Late", f"{money(limits.late)} an hour"))
     return found + _places(limits)
 
 

@@ -208,6 +208,14 @@ LIMITS = Section(
             "false: it continues, and is marked late",
         ),
         Field(
+            "late",
+            kinds.MONEY_HOUR,
+            "what an hour past the deadline costs you, once it is lost: faster machines may pay",
+            "$20/h",
+            (),
+            "nothing: it is then finished for the least money",
+        ),
+        Field(
             "confidence",
             kinds.SHARE,
             "wanted chance of meeting the deadline; for `serve`, of machines as fast as planned",

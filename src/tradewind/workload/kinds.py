@@ -188,6 +188,23 @@ MONEY = Kind(
 )
 
 
+def _hourly(node: Node, _: Context) -> int:
+    found = re.fullmatch(r"(.+?)\s*(?:/\s*h|/\s*hour|\s(?:an|per)\s+hour)", node.text().strip())
+    if not found:
+        raise InvalidValue(f"{node.text()!r} is no money an hour", hint="for example $20/h")
+    return parse_money(found[1])
+
+
+MONEY_HOUR = Kind(
+    "dollars an hour",
+    _hourly,
+    _written(
+        rf"(?:(?:[uU][sS])?\$\s*)?{_DIGITS}{_LETTER}(?:\s*[uU][sS][dD])?"
+        r"(?:\s*/\s*h|\s*/\s*hour|\s+(?:an|per)\s+hour)"
+    ),
+)
+
+
 def _share(node: Node, _: Context) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", node.text(), re.ASCII)
     if not found:

@@ -92,6 +92,8 @@ def limit_words(work: Workload) -> str:
         words.append(f"done in {format_duration(limits.within_s)}{sure}")
     if limits.deadline is not None:
         words.append(f"done by {limits.deadline.isoformat(' ', 'minutes')}{sure}")
+    if limits.late is not None:
+        words.append(f"{format_money(limits.late)} an hour late")
     if limits.budget is not None:
         words.append(f"for {format_money(limits.budget)}")
     for title in ("providers", "regions", "markets", "accelerators"):

@@ -11,6 +11,7 @@ from shlex import quote
 import click
 
 from tradewind.base.ownfiles import append, home
+from tradewind.cli import render
 
 
 def line(store_url: str) -> str:
@@ -23,15 +24,35 @@ def line(store_url: str) -> str:
 
 def offer(store_url: str) -> None:
     """The first time; where that cannot be remembered, never: it is no line to read each time."""
-    offered = home() / "watch" / "crontab-offered"
-    if offered.exists():
-        return
-    try:
-        append(offered).close()
-    except OSError:
+    if not _first("crontab-offered"):
         return
     click.echo(
         "  If that process is killed, or this computer restarts, no controller watches its runs."
     )
     click.echo("  With this line in `crontab -e` a pass each minute does:")
     click.echo(f"    {line(store_url)}")
+
+
+def asleep(store_url: str) -> None:
+    """Before machines are rented from a computer that may be closed, once too."""
+    if not _first("asleep-told"):
+        return
+    words = (
+        "while this computer sleeps, machines work on, keep to the budget and to a hard deadline,"
+        " and end at the latest after what `at most` says; nobody replaces those that are taken,"
+        " and nobody moves to on demand in time. What helps, here or on any computer that reaches"
+        f" the store: `tradewind tick --store {store_url}` each minute, from cron, a CI job or a"
+        " function; or a deadline with room for the sleep"
+    )
+    render.paragraph(f"  asleep    {words}", indent=" " * 12)
+
+
+def _first(name: str) -> bool:
+    told = home() / "watch" / name
+    if told.exists():
+        return False
+    try:
+        append(told).close()
+    except OSError:
+        return False
+    return True

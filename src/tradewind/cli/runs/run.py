@@ -143,7 +143,7 @@ def command(
     from tradewind.api import attended as unended
     from tradewind.api import clouds, rented, scheduled, submit, sweeps
     from tradewind.base import clock
-    from tradewind.cli.runs import follow
+    from tradewind.cli.runs import crontab, follow
 
     when = None
     if windows or not_before is not None:
@@ -168,6 +168,8 @@ def command(
         _show(wanted.plan, spec)
         if on is not None:
             _may_cost(wanted.plan, spec)
+            if not attended:
+                crontab.asleep(opened.url)
             _left_out(on)
     elif words := unended.words(spec):
         click.echo(words, err=True)

@@ -12,8 +12,7 @@ from tradewind.cli import render
 from tradewind.cli.base import Command
 
 if TYPE_CHECKING:
-    from tradewind.sim.market.play import Played
-    from tradewind.sim.market.script import Script
+    from tradewind.sim.market.judged import Judged
 
 
 @click.command(
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     tradewind sim market
     # one of them, and what happened there
     tradewind sim market sold-out-cheaper-zone --story
-    # a hundred drawn by chance
-    tradewind sim market --drawn 100
+    # two hundred drawn by chance
+    tradewind sim market --drawn 200 --jobs 2
     """,
 )
 @click.argument("markets", nargs=-1, metavar="[FILE]...")
@@ -36,16 +35,18 @@ if TYPE_CHECKING:
 @click.option(
     "--from", "first", type=click.IntRange(min=0), default=0, metavar="SEED", help="The first seed."
 )
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def market(
-    markets: tuple[str, ...], story: bool, drawn: int | None, first: int, as_json: bool
+    markets: tuple[str, ...], story: bool, drawn: int | None, first: int, jobs: int, as_json: bool
 ) -> None:
     """Runs in scripted markets: prices, capacity, interruptions.
 
     The files, or their names, say what happens; without any, all that come with Tradewind. Each
     run must cost no more than 1.3 times the best fixed choice in hindsight and a start, no more
     than its budget, and be in time wherever on demand would have been."""
-    from tradewind.sim.market import bounds, draw, play, script
+    from tradewind.sim.market import draw, script
+    from tradewind.sim.market.judged import judged
 
     if drawn and markets:
         raise click.UsageError("--drawn takes no files: it draws markets by chance")
@@ -55,52 +56,84 @@ def market(
         scripts = [script.load(name) for name in markets or script.shipped()]
     if story and len(scripts) > 1:
         raise click.UsageError("--story tells of one market: say which")
-    rows: list[dict[str, Any]] = []
+    found: list[Judged] = []
     with render.bars(["markets"], quiet=as_json or len(scripts) == 1) as bar:
-        for number, each in enumerate(scripts, 1):
-            played = play.play(each, tell=story)
-            rows.append(_row(each, played, bounds.broken(each, played), bounds.most(each)))
-            bar("markets", number, len(scripts))
+        for each in judged(scripts, jobs, story=story):
+            found.append(each)
+            bar("markets", len(found), len(scripts))
             if story and not as_json:
-                click.echo("\n".join(played.story))
-    broken = [row for row in rows if row["broken"]]
+                click.echo("\n".join(each.story))
+    broken = [each for each in found if each.broken]
     if as_json:
-        render.print_json({"markets": rows, "broken": len(broken)})
+        rows = [_row(each) for each in found]
+        render.print_json({"markets": rows, "broken": len(broken)} | _shares(found))
     else:
-        _print(rows if not drawn else sorted(broken, key=_excess, reverse=True)[:20])
-        click.echo(f"{render.count(len(rows), 'market')}, {len(broken)} broken")
+        _print(found if not drawn else sorted(broken, key=_excess, reverse=True)[:20])
+        if drawn:
+            click.echo(_words(found))
+        click.echo(f"{render.count(len(found), 'market')}, {len(broken)} broken")
     if broken and not drawn:
         raise TradewindError(
-            f"{broken[0]['market']}: {'; '.join(broken[0]['broken'])}",
+            f"{broken[0].name}: {'; '.join(broken[0].broken)}",
             hint="`tradewind sim market NAME --story` tells how",
         )
 
 
-def _row(script: Script, played: Played, broken: list[str], most: float) -> dict[str, Any]:
+def _row(each: Judged) -> dict[str, Any]:
     return {
-        "market": script.name,
-        "says": script.says,
-        "outcome": played.outcome or "at work",
-        "cost_usd": played.cost / 1e6,
-        "most_usd": most / 1e6,
-        "hours": played.done_s / 3600,
-        "legs": played.legs,
-        "launches": played.asked,
-        "broken": broken,
+        "market": each.name,
+        "says": each.says,
+        "outcome": each.outcome or "at work",
+        "cost_usd": each.cost / 1e6,
+        "most_usd": each.most / 1e6,
+        "hours": each.done_s / 3600,
+        "legs": each.legs,
+        "launches": each.asked,
+        "broken": list(each.broken),
     }
 
 
-def _excess(row: dict[str, Any]) -> float:
-    return float(row["cost_usd"] / row["most_usd"]) if row["most_usd"] else 0.0
+def _shares(found: list[Judged]) -> dict[str, Any]:
+    from tradewind.sim.market.judged import BOUNDS
+
+    return {
+        "bounds": {
+            bound: {
+                "broken": sum(bound in each.bounds for each in found),
+                "worst": max((each.bounds.get(bound, 0.0) for each in found), default=0.0),
+            }
+            for bound in BOUNDS
+        }
+    }
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    wide = max((len(row["market"]) for row in rows), default=0)
-    for row in rows:
-        cost = format_money(round(row["cost_usd"] * 1e6), digits=2)
-        took = format_hours(row["hours"])
-        legs = render.count(row["legs"], "leg")
-        line = f"{row['market']:<{wide}}  {row['outcome']:<13} {cost:>9}  {took:>8}  {legs:>7}"
-        click.echo(line)
-        for wrong in row["broken"]:
+def _words(found: list[Judged]) -> str:
+    """Of each bound: how many do not keep it, and by how much the worst does not."""
+    said = {
+        "dear": "cost more than 1.3 times the best fixed way and a start",
+        "any": "cost more than that against gambles and days of waiting, too",
+        "over": "cost more than their budget",
+        "late": "were late where on demand was free all the time",
+    }
+    lines = []
+    for bound, stands in _shares(found)["bounds"].items():
+        share = 100 * stands["broken"] / len(found)
+        worst = f"; the worst {stands['worst']:.2f} times that" if stands["broken"] else ""
+        lines.append(f"{share:5.2f} % {said[bound]}{worst}")
+    return "\n".join(lines)
+
+
+def _excess(each: Judged) -> float:
+    return max(each.bounds.values(), default=0.0)
+
+
+def _print(found: list[Judged]) -> None:
+    wide = max((len(each.name) for each in found), default=0)
+    for each in found:
+        cost = format_money(each.cost, digits=2)
+        took = format_hours(each.done_s / 3600)
+        legs = render.count(each.legs, "leg")
+        outcome = each.outcome or "at work"
+        click.echo(f"{each.name:<{wide}}  {outcome:<13} {cost:>9}  {took:>8}  {legs:>7}")
+        for wrong in each.broken:
             click.echo(f"{'':<{wide}}  {wrong}")

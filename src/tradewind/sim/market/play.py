@@ -219,9 +219,11 @@ def _scenario(script: Script) -> Scenario:
     spec = Spec(
         name=script.name,
         work=script.work_s,
+        steps=script.counted,
         ways=ways,
         deadline_s=None if script.deadline_s is None else START_S + script.deadline_s,
         hard=script.hard,
+        late=script.late,
         budget=script.budget,
         max_duration_s=script.max_duration_s,
         checkpoint_every_s=script.saves_s,

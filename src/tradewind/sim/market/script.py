@@ -90,6 +90,8 @@ class Script(Struct, frozen=True):
     offered: tuple[Offered, ...]
     deadline_s: int | None = None
     hard: bool = False
+    late: int | None = None
+    """Micro-dollars that an hour past the deadline costs."""
     budget: int | None = None
     max_duration_s: int | None = None
     asleep: tuple[tuple[int, float], ...] = ()
@@ -98,6 +100,8 @@ class Script(Struct, frozen=True):
     fails_s: float | None = None
     told: bool = True
     """Whether the job tells how fast it is."""
+    counted: bool = True
+    """Whether its work is counted in steps; else by the hours of machines."""
     good: Good = Good()
 
 
@@ -133,7 +137,8 @@ def read(text: str, origin: str) -> Script:
 
 def _script(root: Node, name: str, problems: Problems) -> Script:
     names = (
-        "says", "work", "saves", "checkpoint", "told", "ways", "limits", "happens", "good",
+        "says", "work", "saves", "checkpoint", "told", "counted", "ways", "limits", "happens",
+        "good",
     )  # fmt: skip
     top = root.mapping(names, problems)
     for wanted in ("work", "ways"):
@@ -162,12 +167,14 @@ def _script(root: Node, name: str, problems: Problems) -> Script:
         offered=tuple(offered),
         deadline_s=field(limits, "deadline", _time, problems),
         hard=bool(field(limits, "hard", _yes, problems)),
+        late=field(limits, "late", _hourly, problems),
         budget=field(limits, "budget", _money, problems),
         max_duration_s=field(limits, "max_duration", _time, problems),
         asleep=tuple((e.at_s, e.at_s + e.for_s) for e in happens if e.what == "asleep"),
         hangs_s=next((float(e.at_s) for e in happens if e.what == "hangs"), None),
         fails_s=next((float(e.at_s) for e in happens if e.what == "fails"), None),
         told=field(top, "told", _yes, problems) is not False,
+        counted=field(top, "counted", _yes, problems) is not False,
         good=field(top, "good", lambda node: _good(node, problems), problems) or Good(),
     )
 
@@ -251,6 +258,10 @@ def _time(node: Node) -> int:
 
 def _money(node: Node) -> int:
     return parse_money(node.text())
+
+
+def _hourly(node: Node) -> int:
+    return parse_money(node.text().removesuffix("/h"))
 
 
 def _bytes(node: Node) -> int:
