@@ -80,7 +80,7 @@ def test_a_worse_policy_is_found_out(name: str, policy: Callable[[Known], Choice
 
 def test_what_works_is_not_drained_for_what_is_sold_out(monkeypatch: pytest.MonkeyPatch) -> None:
     script = load("sold-out-cheaper-zone")
-    monkeypatch.setattr(leg, "asked_beside", lambda *of: None)
+    monkeypatch.setattr(leg, "asked_beside", lambda *of: [])
     assert bounds.broken(script, play(script))
 
 
@@ -92,8 +92,9 @@ def test_a_rising_price_passes_a_budget_where_machines_are_not_told(
     assert bounds.broken(script, play(script))
 
 
-def test_shares_of_what_is_drawn() -> None:
-    found = list(judged([draw.drawn(0), replace(load("hard-and-lost"), budget=1)], 1))
+def test_shares_of_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leg, "_limited", lambda *of: [])
+    found = list(judged([draw.drawn(0), load("price-rises-then-asleep")], 1))
     assert [bool(each.bounds) for each in found] == [False, True]
     assert found[1].bounds["over"] > 1
 
