@@ -17,8 +17,10 @@ between two steps: the next step of that optimizer was made with another, or wit
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+_OFTEN = 4
 _INDICES, _VALUES = " (indices)", " (values)"
 """Of a sparse one, such as an embedding's."""
 
@@ -35,6 +37,8 @@ class Gradients:
         """Those whose gradients are gone when their step is over."""
         self._marked: dict[Any, Any] = {}
         """By optimizer the parameter whose gradient was marked after its step."""
+        self._clean: Counter[Any] = Counter()
+        """How often an optimizer was seen to have none such; after that it is not asked."""
         self._thrown: set[Any] = set()
         """Optimizers whose gradients of after their step are never used."""
 
@@ -54,7 +58,8 @@ class Gradients:
         if self._noted:
             self._cleared.update(each for each in self._noted if not has_gradients(each))
             for each in self._noted - self._cleared:
-                self._mark(each)
+                if self._clean[each] < _OFTEN:
+                    self._mark(each)
             self._noted.clear()
 
     def _mark(self, optimizer: Any) -> None:
@@ -62,6 +67,8 @@ class Gradients:
         if (marked := next((p for p in params if _is_partial(p.grad)), None)) is not None:
             marked.grad._tradewind_left = True
             self._marked[optimizer] = marked
+        else:
+            self._clean[optimizer] += 1
 
     def _counting(self) -> list[Any]:
         """Parameters whose gradients may be used by a step to come."""
@@ -106,6 +113,7 @@ class Gradients:
         found = any(_is_partial(parameter.grad) for parameter in self._counting())
         if found:  # by the next save it is known whether they were used
             self._cleared.clear()
+            self._clean.clear()
         return found
 
     def waited_for(self) -> str:
