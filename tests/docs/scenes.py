@@ -223,6 +223,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 """,
         2: _ELSEWHERE + "session = tw.session(model=model, optimizer=optimizer, data=loader)\n",
         3: _ELSEWHERE + "labelled = unlabelled_loader = loader\n",
+        4: _ELSEWHERE + "class envs:\n    observation = torch.zeros(2)\n    get_state = dict\n",
     },
     "docs/checkpoints.md": {
         1: _TRAINING + "tensors = dict(model.named_parameters())\nrank, world = 0, 1\n"
@@ -236,6 +237,13 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         3: "loader = DataLoader(train, batch_size=8)\n",
         4: "import os\nos.mkdir('other')\nos.chdir('other')\n"  # its own training, its own folder
         "model, optimizer, scheduler = optimized()\n",
+        5: "os.mkdir('averages')\nos.chdir('averages')\n"
+        "unet, optimizer, _ = optimized()\nloader = DataLoader(train, batch_size=8)\n"
+        "ema = torch.optim.swa_utils.AveragedModel(unet)\naverage = Model()\n"
+        "unet, optimizer, loader = accelerator.prepare(unet, optimizer, loader)\n"
+        "(maker, making, _), (critic, judging, _) = optimized(), optimized()\n"
+        "images = accelerator.prepare(DataLoader(train, batch_size=8))\n"
+        "trainer = Trainer(model=model, args=args, train_dataset=train)\n",
     },
     "docs/commands/profile.md": {
         1: "import sys\nsys.path.insert(0, REPOSITORY)\nfrom tests.torch.models import Llama\n"

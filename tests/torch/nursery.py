@@ -8,6 +8,7 @@ for; a line on standard output is its pid, or its exit code.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -52,6 +53,7 @@ def main() -> None:
     for module in sys.argv[1:]:
         import_module(module)
     torch.set_num_threads(1)
+    gc.freeze()  # what is imported is nobody's state: sessions look at what is made after this
     for line in sys.stdin:
         asked = json.loads(line)
         if "wait" in asked:

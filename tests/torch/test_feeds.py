@@ -15,6 +15,7 @@ from torch.utils.data import (
     Dataset,
     IterableDataset,
     RandomSampler,
+    Sampler,
     SequentialSampler,
     Subset,
     SubsetRandomSampler,
@@ -24,6 +25,7 @@ from torch.utils.data import (
 from torch.utils.data.distributed import DistributedSampler
 
 from tradewind.base.errors import InvalidValue
+from tradewind.torch.feeds import drawn, seeding
 from tradewind.torch.feeds.feed import Feed, OrderedFeed
 from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.surroundings import Surroundings
@@ -337,3 +339,67 @@ def test_what_the_loop_changes_between_epochs(workers: int) -> None:
             seen.append((epoch, len(batch), batch[0].item()))
     feed.close()
     assert seen == [(0, 2, 1)] * 6 + [(1, 3, 2)] * 4 + [(2, 4, 3)] * 3
+
+
+class Endless(Sampler[int]):
+    """As StyleGAN's."""
+
+    def __iter__(self) -> Iterator[int]:
+        while True:
+            yield random.randrange(31) + int(torch.randint(2, ()).item())
+
+
+class Unsaid(Sampler[int]):
+    """Which has an end, and does not say where."""
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(torch.randperm(31).tolist())
+
+
+@pytest.mark.parametrize("kind", ["replaced", "endless", "batches"])
+def test_endless_epochs_are_drawn_piece_by_piece(kind: str) -> None:
+    """And go on where they were, also far behind what is held of them."""
+    noisy = Noisy(32)
+    much = RandomSampler(noisy, replacement=True, num_samples=10**10)
+
+    def made() -> DataLoader[Any]:
+        if kind == "batches":
+            return DataLoader(noisy, batch_sampler=_Batches(much))
+        return DataLoader(noisy, batch_size=4, sampler=much if kind == "replaced" else Endless())
+
+    whole = plain(all_of(feed(made()), most=60))
+    assert len(whole) == 60
+    for count in (1, 40):
+        first = feed(made())
+        begun = plain(all_of(first, most=count))
+        second = feed(made(), seed=6)
+        assert second.restore(*loaded(dumped((first.shared(), first.mine())))) == []
+        assert begun + plain(all_of(second, most=60 - count)) == whole
+
+
+class _Batches(Sampler[list[int]]):
+    def __init__(self, inner: RandomSampler) -> None:
+        self.inner = inner
+
+    def __iter__(self) -> Iterator[list[int]]:
+        numbers = iter(self.inner)
+        while True:
+            yield [next(numbers) for _ in range(4)]
+
+
+def test_a_long_epoch_is_what_its_list_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn, "_PIECE", 16)
+    sampler = RandomSampler(range(31), replacement=True, num_samples=999)
+    seeding.begin(5)
+    whole = list(sampler)
+    state = random.getstate(), torch.get_rng_state()
+    long = drawn.Drawn(sampler, len(sampler), 5, [])
+    for start, stop in ((0, 4), (4, 90), (700, 720), (3, 60), (990, 999), (0, 1)):
+        assert long[start:stop] == whole[start:stop]
+    assert len(long._there) < 200
+    assert random.getstate() == state[0]
+    assert torch.equal(torch.get_rng_state(), state[1])
+    with pytest.raises(InvalidValue, match="draws 1200 samples an epoch, and ends after 999"):
+        drawn.Drawn(sampler, 1200, 5, [])[990:1004]
+    unsaid = feed(DataLoader(TensorDataset(torch.arange(32)), batch_size=4, sampler=Unsaid()))
+    assert unsaid.length() == 8

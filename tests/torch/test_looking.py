@@ -18,6 +18,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, Sampler, Subset, TensorDataset
 
 from tests.torch import remembered
+from tradewind.torch.sessions import script
 from tradewind.torch.sessions.script import Script, Watch
 
 Step = Callable[[int], Any]
@@ -407,3 +408,22 @@ def test_it_begins_once() -> None:
         watch.begins()
     assert epoch == 2
     assert said == []
+
+
+def test_averages_come_first_and_clocks_last() -> None:
+    """Of the six that are named."""
+    names = [
+        "ema_loss",
+        "best",
+        "steps",
+        "losses.avg",
+        "losses.val",
+        "losses.sum",
+        "batch_time.sum",
+    ]
+    some = [*names, "tic", "agent.seen", "agent.moves", "agent.epsilon", "history"]
+    before: dict[str, Any] = dict.fromkeys(some, 1.0)
+    told = script._in_words(sorted(some), before, dict.fromkeys(some, 0.0))
+    order = [words.split()[0] for words in told]
+    assert order[:4] == ["best", "ema_loss", "agent.epsilon", "history"]
+    assert set(order[-5:]) == {"losses.avg", "losses.val", "losses.sum", "batch_time.sum", "tic"}

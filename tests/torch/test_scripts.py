@@ -36,6 +36,9 @@ EXACT = [
     "curriculum growing",
     "wrappers",
     "unfrozen",
+    "evaluated epoch",
+    "adversaries three",
+    "environments extra",
 ]
 EXACT_TOO = [
     "accumulate session",
@@ -53,6 +56,14 @@ EXACT_TOO = [
     "gpt_memmap steps",
     "replay kept",
     "accelerated number",
+    "averages given",
+    "averages inside",
+    "averages variables",
+    "evaluated steps",
+    "evaluated plain",
+    "adversaries optimizer",
+    "adversaries module",
+    "adversaries accumulated",
 ]
 REFUSED = {
     "scaled late": "the session does not hold a OneCycleLR",
@@ -68,6 +79,9 @@ REFUSED = {
     "out_of_order double": "was torch.float32 when the session was made and is torch.float64",
     "out_of_order loaded": "weights change between tw.session(…) and its loop",
     "out_of_order warm": "between tw.session(…) and its loop",
+    "averages attribute": "Shadows.shadow_params has tensors like the model's parameters",
+    "averages nested": "Shadows.shadow_params has tensors like the model's parameters",
+    "averages copy": "a Sequential changes in training",
 }
 WARNED = {
     "accumulate last": "i would be 8 and is 0",
@@ -88,6 +102,19 @@ WARNED = {
     "once initialized": "0.ready was 1 and is 0",
     "once made": "model.0.center: made in training",
     "best_so_far ahead": "random numbers are drawn before the first step",
+    "averages closure": "average (of in_closure.<locals>.update) has tensors like the model's",
+    "averages copy-late": "a Sequential changes in training",
+    "environments vector": "environments begin new episodes: envs (Vector);",
+    "evaluated kept": "is read in one step after the other",
+}
+WARNED_TOO = {
+    "averages attribute-late": "Shadows.shadow_params has tensors like the model's parameters",
+    "averages table": "Tables.average has tensors",
+    "averages local": "here has tensors",
+    "averages vector": "long has tensors",
+    "environments agent": "keeps.envs (Vector)",
+    "environments list": "each_env[0] (Wrapper), each_env[1] (Wrapper) and more",
+    "evaluated target": "a Sequential changes in training",
 }
 
 
@@ -154,11 +181,20 @@ def test_refused(nursery: Nursery, script: str, tmp_path: Path) -> None:
     assert REFUSED[script] in tried.refusal(), tried.log()
 
 
-@pytest.mark.parametrize("script", WARNED)
+@pytest.mark.parametrize("script", and_long([*WARNED], [*WARNED_TOO]))
 def test_warned(nursery: Nursery, script: str, tmp_path: Path) -> None:
+    """And never ended, whenever it is found."""
     tried = Tried(nursery, script, tmp_path)
     assert tried.differences(), tried.log()
-    assert any(WARNED[script] in words for words in tried.warnings()), tried.log()
+    said = {**WARNED, **WARNED_TOO}[script]
+    assert any(said in words for words in tried.warnings()), tried.log()
+    assert tried.all[-1].code == 0, tried.log()
+
+
+def test_a_save_that_waits_says_for_what(nursery: Nursery, tmp_path: Path) -> None:
+    tried = Tried(nursery, "adversaries zeros", tmp_path)
+    assert [life.name for life in tried.all] == ["whole", "killed"], tried.log()
+    assert tried.all[-1].waited_for.startswith("model.0."), tried.log()
 
 
 @pytest.mark.parametrize("how", ["epochs", "accumulate", "stream", "ahead"])

@@ -20,11 +20,12 @@ from tradewind.telemetry import files as telemetry
 pytestmark = pytest.mark.slow
 
 MODULES = {name: f"tests.torch.frameworks.{name}" for name in ("hf", "lightning", "accelerated")}
+AVERAGES = "tests.torch.frameworks.averages"
 
 
 @pytest.fixture(scope="module")
 def nursery() -> Iterator[Nursery]:
-    made = Nursery(*MODULES.values())
+    made = Nursery(*MODULES.values(), AVERAGES)
     yield made
     made.close()
 
@@ -119,6 +120,28 @@ def test_metrics_and_the_words_of_a_supervisor(nursery: Nursery, tmp_path: Path)
         assert {row["step"] for row in rows if "loss" in row} == set(range(1, life.step() + 1))
         (told,) = telemetry.read(training.folder / "checkpoints" / "telemetry", time.time())
         assert told.data is not None  # how long it waited for batches
+
+
+@pytest.mark.parametrize("framework", ["accelerated", "lightning", "hf"])
+def test_averages_that_were_not_handed_over(
+    nursery: Nursery, tmp_path: Path, framework: str
+) -> None:
+    """Are refused, be they modules or a library's lists; `extra=` keeps them, or the callback that
+    has them. And what is told of a step is one row."""
+    kept = "callback" if framework == "lightning" else "extra"
+    said = {"copy": "a Module changes in training", "library": "Shadows.shadow_params has tensors"}
+    for where in ("copy", "library", kept):
+        training = Training(nursery, tmp_path / where, AVERAGES)
+        life = training.start(framework, where)
+        assert life.codes() == [int(where != kept)], life.log()
+        assert said.get(where, "") in life.log()
+        assert ("has tensors" in life.log()) == (where == "library"), life.log()
+    lines = (tmp_path / kept / "c" / "metrics.jsonl").read_text().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert [row["step"] for row in rows] == list(range(1, 13))
+    if framework == "accelerated":
+        assert [row["decay"] for row in rows] == [number / 10 for number in range(1, 13)]
+        assert (rows[-1]["logged_step"], rows[-1]["tested"]) == (7.0, 1.0)
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,10 +56,11 @@ def command(
 
     It is run for some steps twice: undisturbed; and saved, killed, resumed, asked to end, resumed.
 
-    Weights, the order of the data, random numbers, learning rates and metrics are compared after
-    each step, to the bit. What differs is said, with its likely cause. Checkpoints go to a folder
-    that is removed afterwards; what else the script writes, it writes. Exit code 1: something
-    differs, or the session refuses the script.
+    Weights, averages of them, optimizers, the order of the data, random numbers, learning rates and
+    metrics are compared after each step, to the bit; files that the script writes are not. What
+    differs is said, with its likely cause, and what these steps did not reach.
+    Checkpoints go to a folder that is removed afterwards; what else the script writes, it writes.
+    Exit code 1: something differs, or the session refuses the script.
     """
     path = Path(script)
     if not path.is_file():
@@ -93,10 +94,7 @@ def _tried(
         if life.refused:
             return _result(refused=life.refused, warnings=_warnings(broken))
     if len(broken) == 1:
-        raise InvalidValue(
-            f"{script.name} saved nothing in {steps} steps, so it could not be killed after a save",
-            hint="try more: --steps",
-        )
+        raise _unsaved(script, steps, broken[0])
     if broken[-1].code != 0:
         raise InvalidValue(
             f"{script.name} was resumed and failed (exit code {broken[-1].code}):"
@@ -114,8 +112,22 @@ def _tried(
         causes=compare.causes(compared, repeats),
         warnings=_warnings(broken),
         steps=steps,
-        untried=compare.untried(undisturbed.rows),
+        untried="; ".join(compare.untried(undisturbed.rows)),
     )
+
+
+def _unsaved(script: Path, steps: int, life: Life) -> InvalidValue:
+    from tradewind.torch.verify.lives import ENOUGH
+
+    words = f"{script.name} saved nothing in {steps} steps, so it could not be killed after a save"
+    if life.waited_for and steps < ENOUGH:
+        return InvalidValue(
+            f"{words}: a gradient of {life.waited_for} is there after each of them, as if it were"
+            " accumulated, and a save waits for it for 64 steps",
+            hint=f"--steps {ENOUGH}; or clear such gradients at the end of the step"
+            " (zero_grad(set_to_none=True))",
+        )
+    return InvalidValue(words, hint=f"try more: --steps {max(2 * steps, ENOUGH)}")
 
 
 def _check(life: Life, script: Path) -> None:

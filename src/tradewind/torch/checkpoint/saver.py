@@ -250,7 +250,7 @@ class Saver:
                 self._stager.enter()
             after = self._save(job, last)
         except Exception as error:
-            self._warn(f"step {job.step} could not be saved: {error}")
+            self._warn(f"step {job.step} could not be saved: {_told(error)}")
         finally:
             job.free.set()
             job.over.set()
@@ -278,7 +278,7 @@ class Saver:
                 self._stager.frame(self._layout, self._arena)
             save.carry_out(job.left_s(), None if job.hurry else self._rate)
         except Exception as error:
-            trouble = f"rank {self._rank}: {getattr(error, 'message', None) or error}"
+            trouble = f"rank {self._rank}: {_told(error)}"
             job.snapshot.settle()
             if save.stuck(_STUCK_S):
                 self._stuck.append(save)
@@ -371,3 +371,9 @@ class Saver:
 def _device_of(tensors: list[Any]) -> Any:
     """The GPU that any of them is on; else the computer's memory."""
     return next((each.device for each in tensors if each.device.type == "cuda"), "cpu")
+
+
+def _told(error: Exception) -> str:
+    words = str(getattr(error, "message", None) or error)
+    # Python starts no threads any more: the script has failed, and says so itself.
+    return "the process ended before it was done" if "interpreter shutdown" in words else words

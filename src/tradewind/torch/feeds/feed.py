@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds import contents, order, samples, seeding
+from tradewind.torch.feeds.drawn import LONG, Drawn
 from tradewind.torch.feeds.mixing import mixed
 from tradewind.torch.feeds.order import Point, Span, Step
 from tradewind.torch.feeds.samples import Collate, Piece, Seeded, below
@@ -372,13 +373,25 @@ def looked_at(*parts: Any) -> dict[str, Any]:
     return words.found
 
 
-def _listed(sampler: Any, seed: int, epoch: int) -> list[Any]:
-    """What a sampler of the user's own draws for an epoch, of numbers that depend on that alone."""
+def _listed(sampler: Any, seed: int, epoch: int) -> Any:
+    """What a sampler of the user's own draws for an epoch, of numbers that depend on that alone. A
+    long epoch, or one without an end, is drawn piece by piece."""
+    own = seeding.generators(sampler)
     with seeding.aside():
         if callable(tell := getattr(sampler, "set_epoch", None)):
             tell(epoch)
-        seeding.begin(mixed(seed, epoch, _DRAW), seeding.generators(sampler))
+        size = _length(sampler)
+        if size is None or size > LONG:
+            return Drawn(sampler, size, mixed(seed, epoch, _DRAW), own)
+        seeding.begin(mixed(seed, epoch, _DRAW), own)
         return list(sampler)
+
+
+def _length(sampler: Any) -> int | None:
+    try:
+        return len(sampler)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def _is(sampler: Any, name: str) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random  # noqa: TID251 -- its global generator is what people's code draws from
 import sys
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -110,20 +112,18 @@ def aside() -> Iterator[None]:
 # -- generators of people's own ----------------------------------------------------
 
 
-def generators(*owners: Any, depth: int | None = None, most: int | None = None) -> list[Any]:
+def generators(*owners: Any) -> list[Any]:
     """Those that these objects can reach, in an order that does not depend on the process: their
     own, those of what they hold (transforms in lists, datasets in datasets), and those that their
     functions name, at the top of their files or in the function around them."""
-    return reached(kinds(), *owners, depth=depth, most=most)
+    return reached(kinds(), *owners)
 
 
-def reached(
-    kinds: tuple[type, ...], *owners: Any, depth: int | None = None, most: int | None = None
-) -> list[Any]:
+def reached(kinds: tuple[type, ...], *owners: Any) -> list[Any]:
     """Objects of other kinds, in the same way."""
-    search = _Search(kinds, most or _MOST)
+    search = _Search(kinds)
     for owner in owners:
-        search.enter(owner, _DEPTH if depth is None else depth)
+        search.enter(owner, _DEPTH)
     return list(search.found.values())
 
 
@@ -133,15 +133,15 @@ _MOST = 20_000
 
 
 class _Search:
-    def __init__(self, kinds: tuple[type, ...], most: int) -> None:
-        self._kinds, self._most = kinds, most
+    def __init__(self, kinds: tuple[type, ...]) -> None:
+        self._kinds = kinds
         self.found: dict[int, Any] = {}
         self._seen: set[int] = set()
 
     def enter(self, owner: Any, depth: int) -> None:
         if owner is None or isinstance(owner, (str, bytes, int, float, ModuleType)):
             return
-        if id(owner) in self._seen or len(self._seen) > self._most:
+        if id(owner) in self._seen or len(self._seen) > _MOST:
             return
         self._seen.add(id(owner))
         if isinstance(owner, self._kinds):
@@ -163,11 +163,7 @@ class _Search:
             return [owner.func, owner.args, owner.keywords]
         if isinstance(owner, type):
             return self._methods(owner)
-        held = list(getattr(owner, "__dict__", {}).values())
-        for kind in type(owner).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
-            held += [getattr(owner, n, None) for n in ([slots] if type(slots) is str else slots)]
-        return [*held, type(owner)]
+        return [*_attributes(owner), type(owner)]
 
     def _methods(self, kind: type) -> list[Any]:
         """Only of classes that are written in Python by people who use PyTorch, not of it."""
@@ -202,6 +198,49 @@ def _content(cell: CellType) -> Any:
         return cell.cell_contents
     except ValueError:  # not assigned yet
         return None
+
+
+def within(*owners: Any, most: int, but: tuple[str, ...] = ()) -> Iterator[Any]:
+    """All that these objects hold, however deep it lies, those near first; at most so many. What
+    their classes and functions name is not followed, nor what objects of these classes have."""
+    waiting, seen = deque(owners), {id(owner) for owner in owners}
+    while waiting:
+        yield (owner := waiting.popleft())
+        if type(owner).__name__ in but:
+            continue
+        for each in _held_by(owner):
+            if type(each) in _SIMPLE or id(each) in seen or isinstance(each, (type, ModuleType)):
+                continue
+            if len(seen) >= most:
+                break
+            seen.add(id(each))
+            waiting.append(each)
+
+
+_SIMPLE = (str, bytes, int, float, bool, type(None))
+_MANY = 1024  # environments side by side, for instance
+
+
+def _held_by(owner: Any) -> Iterable[Any]:
+    if isinstance(owner, (list, tuple, deque)):  # a set has another order in each process
+        return list(islice(owner, _MANY))
+    if isinstance(owner, dict):
+        return list(islice(owner.values(), _MANY))
+    if isinstance(owner, FunctionType):
+        return [_content(cell) for cell in owner.__closure__ or ()]
+    if isinstance(owner, MethodType):
+        return [owner.__self__, owner.__func__]
+    if isinstance(owner, partial):
+        return [owner.func, owner.args, owner.keywords]
+    return _attributes(owner)
+
+
+def _attributes(owner: Any) -> list[Any]:
+    held = list(getattr(owner, "__dict__", {}).values())
+    for kind in type(owner).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        held += [getattr(owner, n, None) for n in ([slots] if type(slots) is str else slots)]
+    return held
 
 
 def kinds() -> tuple[type, ...]:

@@ -18,6 +18,7 @@ from tradewind.torch.frameworks.driven import Driven, Fed, checked
 from tradewind.torch.frameworks.needs import needed, refuse, sharded_otherwise
 from tradewind.torch.frameworks.prepared import on_device, plain
 from tradewind.torch.sessions.again import Again
+from tradewind.torch.sessions.telling import held
 from tradewind.torch.surroundings import surroundings
 
 _HINT = (
@@ -51,9 +52,10 @@ def accelerate(
         optimizer=_bare(optimizer),
         scheduler=scheduler,
         scaler=accelerator.scaler,
-        extra={**(extra or {}), **_registered(accelerator)},
+        **checked(
+            {**options, "extra": {**(extra or {}), **_registered(accelerator)}}, "accelerate"
+        ),
         config=config,
-        **checked(options, "accelerate"),
     )
 
 
@@ -108,7 +110,9 @@ class Accelerated(Fed):
         self._gradients = accelerator.gradient_state
         self.end_of_dataloader, self.remainder = False, -1  # which Accelerate asks for
         self._losses: list[Any] = []
-        self._made = False
+        self._made = self._inside = False
+        self._told: dict[str, Any] = {}
+        """In the loop's body, of the step that it makes."""
         kept = _Kept(accelerator)
         self._training = Driven(self, theirs=kept, elastic=True, **parts)
         self._over = self._training.position.epoch
@@ -165,7 +169,10 @@ class Accelerated(Fed):
 
     def tell(self, **values: Any) -> None:
         """Metrics of this step: numbers, or tensors of one."""
-        self._training.tell(values)
+        if self._inside:
+            self._told |= held(values)
+        else:
+            self._training.tell(values)
 
     def save(self) -> None:
         """Saves after this step. On every rank."""
@@ -174,6 +181,8 @@ class Accelerated(Fed):
     def finish(self) -> None:
         """Saves the last state and lets go of everything."""
         self._count()
+        told, self._told = self._told, {}
+        self._training.tell(told)
         self._training.finish()
 
     # -- for Accelerate ----------------------------------------------------------------------------
@@ -193,6 +202,7 @@ class Accelerated(Fed):
             self._count()
             for batch in super().__iter__():
                 self.end_of_dataloader = self._training.last_of_epoch()
+                self._inside = True
                 yield batch
                 self._count()
         finally:
@@ -200,13 +210,15 @@ class Accelerated(Fed):
 
     def _count(self) -> None:
         """What the loop's body has done: a step, where the optimizer made one."""
+        self._inside = False
         if not self._made:
             return
         import torch
 
         losses, self._losses, self._made = self._losses, [], False
         loss = torch.stack([each.float().mean() for each in losses]).mean() if losses else None
-        self._training.stepped({} if loss is None else {"loss": loss})
+        told, self._told = self._told, {}
+        self._training.stepped(told if loss is None else {"loss": loss, **told})
 
     def _reminder(self) -> None:
         """The loop's end is not told to anybody. Nothing is asked of other ranks here: this one may

@@ -17,6 +17,7 @@ from tradewind.torch.feeds.sources import feed_of
 from tradewind.torch.sessions import users
 from tradewind.torch.sessions.script import Script, Watch
 from tradewind.torch.sessions.training import Training
+from tradewind.torch.sessions.unheld import Unheld
 from tradewind.torch.surroundings import surroundings
 from tradewind.torch.telemetry.tally import now_s
 
@@ -32,6 +33,7 @@ OPTIONS = (
     "frozen",
     "telemetry",
     "grad_norm",
+    "extra",
 )
 """Of a session, and of each framework's line."""
 
@@ -62,6 +64,17 @@ class Driven(Training):
         super().__init__(data=fed.loader, extra=more, **options)
         self._stepped = self._inside = False
         fed.training = self
+        self._unheld = Unheld(
+            self._parts,
+            lambda: self.step_number,
+            self._voice.warn,
+            first=self._around.rank == 0,
+            data=[fed.loader],
+            refuses=not self.resumed,
+            strict=self._strict,
+            kept=lambda: self.kept(),
+            driven=True,
+        )
         back = self._back
         if back is not None and back.world != self._around.world and not elastic:
             self.close()
@@ -75,6 +88,12 @@ class Driven(Training):
 
     watch: Watch | None = None
     """Of the script's own variables."""
+    kept: Callable[[], Iterable[Any]] = tuple
+    """Objects that the framework keeps."""
+
+    def _end(self, words_s: float) -> None:
+        self._unheld.close()
+        super()._end(words_s)
 
     def watches(
         self,
@@ -96,9 +115,12 @@ class Driven(Training):
         return {"step": self.step_number, "index": self.position.batches}
 
     def _more(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        self._unheld.look()
         return ({"script": self.watch.state(self._bases())} if self.watch is not None else {}), {}
 
     def between(self) -> None:
+        if self._unheld.due():
+            self._unheld.look()
         if self.watch is not None and self.watch.due():
             self.watch.made(self._bases())
         super().between()

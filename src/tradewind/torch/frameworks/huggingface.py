@@ -115,6 +115,9 @@ class _Going:
         options = dict(self.options)
         options.setdefault("folder", Path(args.output_dir) / "tradewind")
         options.setdefault("seed", args.seed if args.data_seed is None else args.data_seed)
+        extra = options.pop("extra", None) or {}
+        if self.best is not None:
+            extra = {**extra, "best": self.best}
         callbacks, own = trainer.callback_handler.callbacks, partial(_own, trainer)
         self.training = training = Driven(
             self.fed,
@@ -123,7 +126,7 @@ class _Going:
             optimizer=getattr(trainer.optimizer, "optimizer", trainer.optimizer),
             scheduler=trainer.lr_scheduler,
             scaler=trainer.accelerator.scaler,
-            extra={"best": self.best} if self.best is not None else {},
+            extra=extra,
             config=config(args),
             **options,
         )
@@ -133,6 +136,7 @@ class _Going:
             _HINT,
             lambda: {**of_users(callbacks), "trainer": own()},
         )
+        training.kept = lambda: [each for _, each in self.kept.callbacks()]
         self._word(training, found)
         if not training.resumed:
             training.goes_on_at(*first, trainer.state.global_step)

@@ -37,7 +37,7 @@ class Kept:
         state = asdict(trainer.state)
         return {
             "state": {name: state[name] for name in _STATE},
-            "callbacks": [[name, cb.state()["attributes"]] for name, cb in self._callbacks()],
+            "callbacks": [[name, cb.state()["attributes"]] for name, cb in self.callbacks()],
             "counters": {name: getattr(trainer, name, 0) for name in _COUNTERS},
             "loss": getattr(trainer, "_tr_loss", None),
             "flos": trainer.current_flos,
@@ -49,7 +49,7 @@ class Kept:
         self._saved = state
         self.best_known = state["best"]
 
-    def _callbacks(self) -> list[tuple[str, Any]]:
+    def callbacks(self) -> list[tuple[str, Any]]:
         from transformers.trainer_callback import ExportableState
 
         found = self._trainer.callback_handler.callbacks
@@ -66,7 +66,7 @@ class Kept:
         for name, value in state.items():
             setattr(now, name, value)
         waiting = list(self._saved["callbacks"])
-        for name, callback in self._callbacks():
+        for name, callback in self.callbacks():
             found = next((each for each in waiting if each[0] == name), None)
             if found is not None:
                 waiting.remove(found)

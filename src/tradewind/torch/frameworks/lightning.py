@@ -129,6 +129,7 @@ class _Resuming:
         options = dict(self._options)
         options.setdefault("folder", Path(trainer.default_root_dir) / "tradewind")
         schedulers = [each.scheduler for each in trainer.lr_scheduler_configs]
+        extra = options.pop("extra", None) or {}
         fed = _loader(trainer)
         self._training = training = Driven(
             fed,
@@ -136,12 +137,13 @@ class _Resuming:
             model=trainer.strategy.model,
             optimizer=_one(trainer.optimizers),
             scheduler=_one(schedulers),
-            extra={},
+            extra=extra,
             config=dict(pl_module.hparams),
             **options,
         )
         held = [trainer, pl_module, self]
         training.watches(held, fed.loader, _HINT, lambda: of_users(trainer.callbacks))
+        training.kept = lambda: _keeping(trainer, pl_module)
         self._step = trainer.global_step
         if training.resumed:
             if given:
@@ -190,6 +192,16 @@ class _Resuming:
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         if stage == "fit" and self._training is not None:
             self._training.close()
+
+
+def _keeping(trainer: Any, pl_module: Any) -> list[Any]:
+    """Objects that say themselves what of them is kept."""
+    base: Any = next(k for k in type(pl_module).__mro__ if k.__name__ == "LightningModule")
+    found = [each for each in trainer.callbacks if type(each).__name__ != "LightningCallback"]
+    kept = [each for each in found if each.state_dict()]
+    if type(pl_module).on_save_checkpoint is not base.on_save_checkpoint:
+        kept.append(pl_module)
+    return kept
 
 
 @cache

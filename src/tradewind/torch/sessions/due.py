@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tradewind.torch.sessions.gradients import Gradients
 
-_PATIENCE = 64
+PATIENCE = 64
 """Steps that a save by time waits for gradients to be used up: without them it is smaller."""
 
 _SHARE = 0.2
@@ -20,7 +20,7 @@ class Due:
         """After each step, on every rank: by the same gradients they come to the same answer."""
         if not self.by_time and not self.by_count:
             return False
-        if self._postponed < _PATIENCE and (
+        if self._postponed < PATIENCE and (
             gradients.hidden() or (not self.by_count and gradients.any())
         ):
             self._postponed += 1
@@ -32,4 +32,4 @@ class Due:
 
 def patience(left_s: float, step_s: float) -> int:
     """How many steps a training that is asked to end goes on, until its gradients are used up."""
-    return min(_PATIENCE, int(_SHARE * left_s / step_s)) if step_s > 0 else 0
+    return min(PATIENCE, int(_SHARE * left_s / step_s)) if step_s > 0 else 0

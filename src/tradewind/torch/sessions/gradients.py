@@ -8,12 +8,19 @@ That is noted on the gradient itself: one that replaces it often gets the same m
 Noting it touches every gradient, in every step. Where they are cleared right after the step, none
 are left over, and once that was seen nothing is noted, until a save finds some after all. What was
 not noted counts as partly accumulated, which makes a checkpoint larger and never wrong.
+
+What another loss adds to gradients after their optimizer's step is thrown away where they are
+cleared first thing the next time: those of a discriminator, to which a generator's backward pass
+leads. Saves do not wait for it. It is known by one gradient of each optimizer, which is marked
+between two steps: the next step of that optimizer was made with another, or with this one.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+_OFTEN = 4
 _INDICES, _VALUES = " (indices)", " (values)"
 """Of a sparse one, such as an embedding's."""
 
@@ -28,9 +35,20 @@ class Gradients:
         """Optimizers, since the last look."""
         self._cleared: set[Any] = set()
         """Those whose gradients are gone when their step is over."""
+        self._marked: dict[Any, Any] = {}
+        """By optimizer the parameter whose gradient was marked after its step."""
+        self._clean: Counter[Any] = Counter()
+        """How often an optimizer was seen to have none such; after that it is not asked."""
+        self._thrown: set[Any] = set()
+        """Optimizers whose gradients of after their step are never used."""
 
     def used(self, optimizer: Any) -> None:
         """It has made a step, of these."""
+        if (marked := self._marked.pop(optimizer, None)) is not None:
+            if getattr(marked.grad, "_tradewind_left", False):
+                self._thrown.discard(optimizer)
+            else:
+                self._thrown.add(optimizer)
         if optimizer not in self._cleared:
             self._note(optimizer)
             self._noted.add(optimizer)
@@ -39,7 +57,29 @@ class Gradients:
         """Between two steps, where a checkpoint would be taken."""
         if self._noted:
             self._cleared.update(each for each in self._noted if not has_gradients(each))
+            for each in self._noted - self._cleared:
+                if self._clean[each] < _OFTEN:
+                    self._mark(each)
             self._noted.clear()
+
+    def _mark(self, optimizer: Any) -> None:
+        params = (p for group in optimizer.param_groups for p in group["params"])
+        if (marked := next((p for p in params if _is_partial(p.grad)), None)) is not None:
+            marked.grad._tradewind_left = True
+            self._marked[optimizer] = marked
+        else:
+            self._clean[optimizer] += 1
+
+    def _counting(self) -> list[Any]:
+        """Parameters whose gradients may be used by a step to come."""
+        apart = {
+            parameter
+            for optimizer, marked in self._marked.items()
+            if optimizer in self._thrown and getattr(marked.grad, "_tradewind_left", False)
+            for group in optimizer.param_groups
+            for parameter in group["params"]
+        }
+        return [parameter for parameter in self._names if parameter not in apart]
 
     def _note(self, optimizer: Any) -> None:
         """Over all parameters: so nothing is looked up twice, and nothing that a plain tensor does
@@ -70,10 +110,17 @@ class Gradients:
         return found
 
     def any(self) -> bool:
-        found = any(_is_partial(parameter.grad) for parameter in self._names)
+        found = any(_is_partial(parameter.grad) for parameter in self._counting())
         if found:  # by the next save it is known whether they were used
             self._cleared.clear()
+            self._clean.clear()
         return found
+
+    def waited_for(self) -> str:
+        """The name of one of these; "" where there is none."""
+        there = (p for p in self._counting() if _is_partial(p.grad))
+        found = next(there, None)
+        return self._names[found] if found is not None else ""
 
     def hidden(self) -> bool:
         """Whether fully_shard keeps some unsharded, between backward passes that do not

@@ -30,8 +30,8 @@ _MOST_DIGESTS = 128
 _SAMPLED = 16
 _INSIDE = 2
 """How deep lists lie in lists, where a digest of them is made."""
-_THEIR_DEPTH, _THEIR_MOST = 6, 2000
-"""How far generators are looked for in objects of libraries."""
+_THEIR_MOST = 2000
+"""Objects among which generators are looked for in one of a library's."""
 _OPTIONS = {"Namespace", "SimpleNamespace", "DictConfig", "ConfigDict", "FieldReference"}
 """Classes of libraries whose objects have nothing but what a script puts there."""
 
@@ -84,7 +84,8 @@ class Words:
             self._attributes(name, value, depth)
         elif depth > 0 and _is_theirs(value) and self._digests < _MOST_DIGESTS:
             self._seen.add(id(value))
-            theirs = seeding.generators(value, depth=_THEIR_DEPTH, most=_THEIR_MOST)
+            inside, kinds = seeding.within(value, most=_THEIR_MOST), seeding.kinds()
+            theirs = [each for each in inside if isinstance(each, kinds)]
             if theirs:  # such as an environment's own
                 self._digests += 1
                 found.setdefault(f"random numbers of {name}", _digest_of_generators(theirs))

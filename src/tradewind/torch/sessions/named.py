@@ -1,6 +1,7 @@
 """Random generators at the top of the user's files: `rng = numpy.random.default_rng(0)`.
 
 They are as much the training's as those of Python, NumPy and PyTorch, and have names to be kept by.
+So have those of environments.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tradewind.torch.feeds import seeding
-from tradewind.torch.sessions import users
+from tradewind.torch.sessions import environments, users
 
 
 def _found() -> dict[str, Any]:
@@ -22,10 +23,12 @@ def _found() -> dict[str, Any]:
 
 
 def captured() -> dict[str, Any]:
-    return {name: seeding.state_of(each) for name, each in _found().items()}
+    own = {name: seeding.state_of(each) for name, each in _found().items()}
+    return {**environments.captured(), **own}
 
 
 def restored(states: dict[str, Any]) -> None:
+    environments.restored(states)
     there = _found()
     for name, state in states.items():
         if name in there:

@@ -14,10 +14,11 @@ costs the others nothing.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any
 
 from tradewind.base import clock
@@ -180,15 +181,15 @@ class Script:
             for key, value in list(attributes.items()):
                 if not key.startswith("_"):
                     words.tell(f"{name}.{key}", value, 1)
-        frames = list(_frames())
-        for number, frame in enumerate(frames):
+        around = list(users.frames())
+        for number, frame in enumerate(around):
             name = frame.f_code.co_name
             prefix = "" if number == 0 or name == "<module>" else f"{name}: "
             for each, value in list(frame.f_locals.items()):
                 if not each.startswith("__") and each != "_":
                     words.tell(f"{prefix}{each}", value, _DEPTH)
         self._of_data(words)
-        self._of_files(words, {id(frame.f_globals) for frame in frames})
+        self._of_files(words, {id(frame.f_globals) for frame in around})
         return words.found
 
     def _of_data(self, words: Words) -> None:
@@ -325,28 +326,48 @@ def _shown(word: Word) -> str:
 
 
 def _worst_first(names: list[str], before: Mapping[str, Word]) -> list[str]:
-    """Counters and sums, then lengths, then what is only known to be another: of that much is
-    made anew in each step."""
+    """Averages and the best so far, then counters and sums, then lengths, then what is only known
+    to be another: of that much is made anew in each step. Clocks and meters come last. Of each
+    object one, before there is a second of any."""
+    of_meters = {_above(name) for name in names if _below(name) in _METERS}
 
     def rank(name: str) -> tuple[int, str]:
+        words = set(re.split(r"[^a-z0-9]+", name.lower().replace("_", " ")))
+        if words & _CLOCKS or _above(name) in of_meters:
+            return 5, name
+        if words & _FIRST:
+            return 0, name
         if isinstance(before[name], str):
-            return (3 if not name.startswith(("random numbers", "place in")) else 1), name
-        return (2 if name.startswith("len(") else 0), name
+            return (4 if not name.startswith(("random numbers", "place in")) else 2), name
+        return (3 if name.startswith("len(") else 1), name
 
-    return sorted(names, key=rank)
+    seen: Counter[str] = Counter()
+    turns = {}
+    for name in sorted(names, key=rank):
+        above = _above(name)
+        turns[name] = seen[above] if above else 0
+        seen[above] += 1
+    return sorted(names, key=lambda name: (rank(name)[0] == 5, turns[name], rank(name)))
+
+
+_FIRST = {"best", "ema", "average", "averages", "averaged", "shadow", "patience", "baseline"}
+_CLOCKS = {"time", "timer", "timers", "clock", "tic", "toc", "elapsed", "meter", "meters"} | {
+    "pbar", "fps", "speed", "started", "began"
+}  # fmt: skip
+_METERS = {"avg", "val"}
+
+
+def _above(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _below(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def told(found: list[str]) -> str:
     more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
     return "; ".join(found[:_TOLD]) + more
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if users.is_users(frame.f_code.co_filename):
-            yield frame
-        frame = frame.f_back
 
 
 @cache

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any
 
 from tradewind.base.errors import InvalidValue
-from tradewind.torch.sessions import draws, unheld
+from tradewind.torch.sessions import draws, environments, unheld
 from tradewind.torch.sessions.again import Again
 from tradewind.torch.sessions.draws import Draws
 from tradewind.torch.sessions.loops import inside, taker, zipped
@@ -66,6 +66,9 @@ class Session(Training):
             self._voice.warn,
             first=self._around.rank == 0,
             data=[given[2]],
+            refuses=not self.resumed,
+            strict=self._strict,
+            kept=lambda: [self._variables.values],
         )
         self._unheld.begun = self._feed is None
         parts = self._parts
@@ -231,17 +234,22 @@ class Session(Training):
         if self._feed is not None:
             raise InvalidValue("the session has data", hint="iterate session.batches(…)")
         self._iterating = True
+        first, without = self.step_number, 0
         try:
             self._begin()
             while self.step_number < number:
                 before = self.step_number
                 yield before
-                if self.step_number == before:
+                if self.step_number > before:
+                    without = 0
+                    self.between()
+                    continue
+                without += 1  # one that is left out, for a loss that is no number
+                if before == first or without == _UNSTEPPED:
                     raise InvalidValue(
                         "the body of session.steps(…) made no step",
                         hint="call session.step() in it",
                     )
-                self.between()
         finally:
             self._iterating = False
         self.save_last()
@@ -326,10 +334,12 @@ class Session(Training):
         pace = self._pace
         if pace.ahead:  # in the middle of a step: its checkpoint was taken at the end of the last
             if self._noted is not None and self._noted != self._moved():
-                raise InvalidValue(
-                    "something is stepped after session.step(), in a loop that fetches its batches"
-                    " ahead: it would be missing from checkpoints",
-                    hint="make session.step() the last line of the loop's body",
+                self._unheld.doubt(
+                    InvalidValue(
+                        "something is stepped after session.step(), in a loop that fetches its"
+                        " batches ahead: it would be missing from checkpoints",
+                        hint="make session.step() the last line of the loop's body",
+                    )
                 )
             self._noted = None
         elif pace.unstepped == 0:
@@ -374,11 +384,23 @@ class Session(Training):
                 for kind in zipped(self._out)
             ]
         self._watch_script.begins(drawn_for, beside)
+        self._say_environments()
 
     def _begun_alone(self) -> None:
         """A loop that only calls `step`, whose beginning nobody has seen."""
+        if not self._unheld.begun or self._back is not None:
+            self._say_environments()
         self._unheld.begun = True
         self._back = None
+
+    _environments_said = False
+
+    def _say_environments(self) -> None:
+        if not self.resumed or self._environments_said:
+            return
+        self._environments_said = True
+        if words := environments.words(self._unheld.held()):
+            self._voice.warn_once(words)
 
     def _wanted(self, max_steps: int | None) -> bool:
         return max_steps is None or self.step_number + self._pace.in_flight() < max_steps

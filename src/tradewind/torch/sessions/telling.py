@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _RATE_S = 20.0
 _TELL_S = 1.0
+_OPEN_S = 5.0
+"""How long a row waits for more of its step, where no next step comes."""
+_LONGEST = 1 << 20
 _KEPT = 1000
 _MOST_UNSAVED = 200_000
 _OF_ALL = ("loss", "grad_norm")
@@ -46,6 +49,9 @@ class Teller:
     ) -> None:
         self._progress, self._metrics, self._sent = progress, metrics, sent
         self._waiting: deque[tuple[int, dict[str, Any]]] = deque()
+        self._open: tuple[int, dict[str, Any]] | None = None
+        """Of the newest step, of which more may be told."""
+        self._opened_at = 0.0
         self.rows: deque[Row] = deque(maxlen=_KEPT)
         """The newest, read."""
         self.step, self.saved = 0, 0
@@ -102,8 +108,15 @@ class Teller:
             if self._metrics is None:
                 values = {name: values[name] for name in _OF_ALL if name in values}
             self.newest = values = held(values)
+            opened = self._open
+            if opened is not None and opened[0] == step:
+                self.newest = values = {**opened[1], **values}
+            elif opened is not None:
+                self._waiting.append(opened)
             if self._metrics is not None:
-                self._waiting.append((step, values))
+                if "step" in values:
+                    values["logged_step"] = values.pop("step")
+                self._open = step, values
 
     def keep(self, saved: Saved, ranks: int) -> None:
         """A checkpoint that is complete; told once."""
@@ -138,28 +151,36 @@ class Teller:
             self._past.popleft()
         if self._metrics is None and self.newest:
             self.read = _all_read([(self.step, self.newest)])[-1]
-        self._write_metrics()
+        self._write_metrics(now=now)
         if self._progress is not None and self._told != (self.step, self.saved):
             told = {"step": self.step, "saved": self.saved, "rate": self.rate()}
             with suppress(OSError):  # a full disk: the next word may get through
                 _replace(self._progress, json.encode(told))
                 self._told = (self.step, self.saved)
 
-    def _write_metrics(self, *, sync: bool = False) -> None:
+    def _write_metrics(self, *, sync: bool = False, now: bool = False) -> None:
         if self._metrics is None:
             return
-        rows = _all_read([self._waiting.popleft() for _ in range(len(self._waiting))])
+        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        at_s = clock.monotonic()
+        if self._open is None or waiting:
+            self._opened_at = at_s
+        if self._open is not None and (sync or now or at_s - self._opened_at > _OPEN_S):
+            opened, self._open = self._open, None
+            waiting.append(opened)
+        rows = _all_read(waiting)
         if rows:
             self.read = dict(rows[-1])
         more = self.more()
         if more and rows:
             rows[-1].update(more)
-        elif more and self.step > self._written:  # one row for each step, and never two
+        elif more and self._open is None and self.step > self._written:
             rows = [{"step": self.step, **more}]
         if rows:
+            self.pass_on(rows)
+            rows = self._with_last(rows)
             self._written = int(rows[-1]["step"])
             self.rows.extend(rows)
-            self.pass_on(rows)
             with suppress(OSError):
                 self._metrics.parent.mkdir(parents=True, exist_ok=True)
                 _append(self._metrics, rows)
@@ -172,6 +193,37 @@ class Teller:
             at_s = round(clock.now().timestamp(), 3)
             with suppress(OSError):
                 _append(self._sent, [{**row, "at_s": at_s} for row in [*rows, *kept]])
+
+    def _with_last(self, rows: list[Row]) -> list[Row]:
+        """A step has one row, also where some of it is told after it was written."""
+        step = int(rows[0]["step"])
+        if step > self._written:
+            return rows
+        assert self._metrics is not None
+        with suppress(OSError):
+            rows = [{**_taken_back(self._metrics, step), **rows[0]}, *rows[1:]]
+        if self.rows and self.rows[-1]["step"] == step:
+            self.rows.pop()
+        if self._unsaved and self._unsaved[-1][0] == step:
+            self._unsaved.pop()
+        return rows
+
+
+def _taken_back(path: Path, step: int) -> Row:
+    """The last line of the file, if it is of that step."""
+    if not path.exists():
+        return {}
+    with path.open("r+b") as stream:
+        start = max(0, stream.seek(0, os.SEEK_END) - _LONGEST)
+        stream.seek(start)
+        *_, last = stream.read().splitlines(keepends=True) or [b""]
+        with suppress(ValueError):
+            row: Row = json.decode(last)
+            if row.get("step") == step:
+                stream.seek(-len(last), os.SEEK_END)
+                stream.truncate()
+                return row
+    return {}
 
 
 def _append(path: Path, rows: list[Row]) -> None:
@@ -188,13 +240,13 @@ def _end_line(path: Path) -> None:
 
 
 def _until(data: bytes, step: float) -> list[tuple[float, bytes]]:
-    """Lines of steps up to that, with their step."""
-    found = []
+    """Lines of steps up to that, with their step: the newest of each."""
+    found: dict[float, bytes] = {}
     for line in data.splitlines():
         with suppress(ValueError, KeyError, TypeError):
             if (of := _steps.decode(line).step) <= step:
-                found.append((of, line + b"\n"))
-    return found
+                found[of] = line + b"\n"
+    return list(found.items())
 
 
 class _Step(Struct):

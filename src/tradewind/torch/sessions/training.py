@@ -55,6 +55,7 @@ class Training:
     resumed = False
     """Whether it goes on from a checkpoint."""
     _back: restoring.Back | None = None
+    _unheld: unheld.Unheld
     _stopping = _closed = False
     _patience = 0
     _reached: tuple[int, int] | None = None
@@ -340,12 +341,14 @@ class Training:
         self._teller.tell(now=True)
         newest = self._teller.rows[-1] if self._teller.rows else {}
         told = newest if newest.get("step") == self.step_number else {}
-        on_trial.made(self.step_number, self._parts, told)
+        on_trial.made(self.step_number, self._parts, told, self._unheld)
         self._due.by_time |= on_trial.saves(self.step_number)
         self._between()
         if self._saver.step == self.step_number:
             self._checkpoints.finish(_LAST_S)
             on_trial.saved(self.step_number)
+        elif self._due.by_time and (name := self._parts.gradients.waited_for()):
+            on_trial.waits(name, self._voice.say)
         on_trial.ends(self.step_number)
 
     def _look(self) -> None:

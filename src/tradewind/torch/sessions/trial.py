@@ -22,7 +22,10 @@ from tradewind.torch.feeds import contents, seeding
 from tradewind.torch.sessions import claims, named
 
 VARIABLE = "TRADEWIND_VERIFY"
+WAITS = "the save waits for gradients that are partly accumulated: "
 _HEARD_S = 0.4
+_LOOKS = 3
+"""Steps after which copies and averages are looked for, and after the last."""
 
 
 class Plan(Struct):
@@ -46,6 +49,9 @@ class Row(Struct, omit_defaults=True):
     """Of a batch; then there is only `data`."""
     data: str = ""
     weights: str = ""
+    beside: dict[str, str] = {}
+    """Of copies and averages that the session does not hold."""
+    optimizers: str = ""
     numbers: dict[str, str] = {}
     """Of each generator."""
     rates: list[float] = []
@@ -78,15 +84,17 @@ class Trial:
         self.plan, self.folder = asked, folder
         self.begun = False
         """Or over, without having anything left to do."""
-        self._saved_at = 0
+        self._saved_at = self._steps = 0
+        self._waited = False
         self._rows = Path(asked.rows) if rank == 0 else None
 
     def gave(self, epoch: int, index: int, batch: Any) -> None:
         if self._rows is not None:
             self._write(Row(epoch=epoch, index=index, data=contents.digest(batch)))
 
-    def made(self, step: int, parts: Any, metrics: dict[str, float]) -> None:
+    def made(self, step: int, parts: Any, metrics: dict[str, float], unheld: Any) -> None:
         """After everything of the step."""
+        self._steps += 1
         self.begun = True
         if self._rows is not None:
             rates = [
@@ -98,7 +106,9 @@ class Trial:
             self._write(
                 Row(
                     step=step,
-                    weights=_bits(parts),
+                    weights=_bits(_weights(parts)),
+                    optimizers=_bits(_of_optimizers(parts)),
+                    beside=unheld.beside(anew=self._steps <= _LOOKS or step == self.plan.steps),
                     numbers=_numbers(),
                     rates=rates,
                     metrics=metrics,
@@ -111,6 +121,12 @@ class Trial:
 
     def saved(self, step: int) -> None:
         self._saved_at = self._saved_at or step
+
+    def waits(self, name: str, say: Callable[[str], None]) -> None:
+        """A save does, for these gradients."""
+        if not self._waited:
+            self._waited = True
+            say(f"{WAITS}{name}")
 
     def ends(self, step: int) -> None:
         """As the plan says. Done means done: what the script would still do is of no interest."""
@@ -131,19 +147,35 @@ class Trial:
 _trials: list[Trial] = []
 
 
-def _bits(parts: Any) -> str:
-    """Of all weights, to the bit."""
+def _weights(parts: Any) -> list[Any]:
+    return [each for key in parts.modules for each in parts.held(key, frozen=True)[0].values()]
+
+
+def _of_optimizers(parts: Any) -> list[Any]:
+    import torch
+
+    return [
+        value
+        for optimizer in parts.optimizers.values()
+        for values in optimizer.state.values()
+        if isinstance(values, dict)
+        for _, value in sorted(values.items(), key=lambda item: str(item[0]))
+        if isinstance(value, torch.Tensor)
+    ]
+
+
+def _bits(tensors: list[Any]) -> str:
+    """Of all of these, to the bit."""
     import torch
 
     sums = []
-    for key in parts.modules:
-        for tensor in parts.held(key, frozen=True)[0].values():
-            local = getattr(tensor, "_local_tensor", tensor).detach()
-            if local.is_complex():
-                local = torch.view_as_real(local)
-            kind = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-            flat = local.contiguous().view(-1).view(kind[local.element_size()])
-            sums += [flat.sum(dtype=torch.int64), flat[::3].sum(dtype=torch.int64)]
+    for tensor in tensors:
+        local = getattr(tensor, "_local_tensor", tensor).detach()
+        if local.is_complex():
+            local = torch.view_as_real(local)
+        kind = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+        flat = local.contiguous().view(-1).view(kind[local.element_size()])
+        sums += [flat.sum(dtype=torch.int64), flat[::3].sum(dtype=torch.int64)]
     words = [int(each) for each in sums]
     return hashlib.sha256(repr(words).encode()).hexdigest()[:12]
 

@@ -2,20 +2,22 @@
 
 Schedulers, gradient scalers and averaged copies that exist when the session is made are taken, as
 if they had been given. What is made later, or trains beside it (another optimizer, a copy of the
-model, a second loader), is an error in the first steps, before it costs anything. Frameworks know
-their parts, and are not looked at.
+model, an average of its weights, a second loader), is an error in the first steps of the first
+start, before it costs anything. After that nothing ends a training that does well: it is a warning,
+once. Of frameworks, which know their parts, optimizers, copies and averages are looked at.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 from weakref import WeakSet, ref
 
 from tradewind.base.errors import InvalidValue
-from tradewind.torch.feeds.seeding import reached
+from tradewind.torch.feeds.seeding import reached, within
+from tradewind.torch.sessions.averages import Average, Seen, alive, as_weights, found
 from tradewind.torch.sessions.gradients import has_gradients
 from tradewind.torch.sessions.looking import digest_of
 from tradewind.torch.sessions.state import Parts, bare
@@ -23,13 +25,9 @@ from tradewind.torch.sessions.state import Parts, bare
 _LOOKS = 3
 """Steps after which copies that change have shown it."""
 _TENSORS = 64
+_REACHED = 5000
 
 # -- schedulers, scalers, averages: taken ----------------------------------------------------------
-
-
-def _alive(kinds: tuple[type, ...]) -> list[Any]:
-    """Objects of these kinds that the process has."""
-    return [each for each in gc.get_objects() if issubclass(type(each), kinds)]
 
 
 def _listed(given: Any) -> list[Any]:
@@ -50,7 +48,7 @@ def _of_optimizers(optimizers: list[Any], given: list[Any]) -> list[Any]:
             return []
     found = [
         each
-        for each in _alive((LRScheduler,))
+        for each in alive((LRScheduler,))
         if any(getattr(each, "optimizer", None) is optimizer for optimizer in optimizers)
     ]
     inner = {id(part) for each in found for part in getattr(each, "_schedulers", ())}
@@ -66,7 +64,7 @@ def _scalers(given: list[Any]) -> list[Any]:
 
     known = {id(each) for each in given}
     known |= {id(each) for session in _sessions for each in session.others()}
-    return [each for each in _alive((GradScaler,)) if each.is_enabled() and id(each) not in known]
+    return [each for each in alive((GradScaler,)) if each.is_enabled() and id(each) not in known]
 
 
 def _averages(parts: list[Any], modules: list[Any]) -> list[Any]:
@@ -77,7 +75,7 @@ def _averages(parts: list[Any], modules: list[Any]) -> list[Any]:
     names = [set(bare(module).state_dict()) for module in modules]
     return [
         each
-        for each in _alive((AveragedModel,))
+        for each in alive((AveragedModel,))
         if id(each) not in known and set(bare(each.module).state_dict()) in names
     ]
 
@@ -172,7 +170,9 @@ reading = _Reading()
 
 class Unheld:
     """Of one session. `step` says how many steps it has made; `first` whether this is rank 0;
-    `data` is what it reads."""
+    `data` is what it reads. `refuses`: what is found in the first steps is an error; else, and
+    afterwards, only where it is `strict`. `kept`: what is in checkpoints besides. `driven`: its
+    loop is a framework's, which knows its parts."""
 
     def __init__(
         self,
@@ -182,20 +182,27 @@ class Unheld:
         *,
         first: bool,
         data: list[Any],
+        refuses: bool = True,
+        strict: bool = False,
+        kept: Callable[[], Iterable[Any]] = tuple,
+        driven: bool = False,
     ) -> None:
         self._parts, self._step, self._warn = parts, step, warn
-        self.data = data
+        self.data, self._kept, self._driven = data, kept, driven
+        self._refuses, self._strict = refuses, strict
+        self._said: set[str] = set()
         # Other ranks may still be sent the first one's weights.
-        self._began_with = self._digest_of_weights() if first else ""
+        self._began_with = self._digest_of_weights() if first and not driven else ""
         self._optimizers: dict[int, tuple[Any, int]] = {}
         self._loaders: dict[int, tuple[Any, int | None]] = {}
         self._trouble: InvalidValue | None = None
         self._looks = 0
-        self._copies: list[tuple[Any, str]] = []
+        self._copies: dict[int, tuple[Any, str]] = {}
+        self._averages: list[Seen] = []
         self._dtypes = {name: tensor.dtype for name, tensor in self._tensors()}
         self._passing = self._digest_of_passing()
         self._frozen = self._digest_of_frozen()
-        self.begun = False
+        self.begun = driven
         """The loop has."""
         _watch_optimizers()
         _watch_loaders()
@@ -236,43 +243,47 @@ class Unheld:
         mine = any(p in self._parts.names for g in optimizer.param_groups for p in g["params"])
         _, first = self._optimizers.setdefault(id(optimizer), (optimizer, self._step()))
         if mine or first != self._step():  # one for each step is an inner loop's, an attack's
-            kind = type(optimizer).__name__
-            inside = next(
-                (
-                    f"{type(each).__name__}.{name}"
-                    for each in self._parts.optimizers.values()
-                    for name, value in vars(each).items()
-                    if value is optimizer
-                ),
-                None,
-            )
-            whose = f" ({inside})" if inside else ""
-            self._trouble = InvalidValue(
-                f"{kind}{whose} makes steps, and the session does not hold it: its state would be"
-                " lost",
-                hint="give all of them: optimizer={'outer': optimizer, 'base':"
-                " optimizer.base_optimizer}"
-                if inside
-                else "give it too: optimizer=[…]",
-            )
+            self._trouble = self._unknown(optimizer)
+
+    def _unknown(self, optimizer: Any) -> InvalidValue:
+        inside = next(
+            (
+                f"{type(each).__name__}.{name}"
+                for each in self._parts.optimizers.values()
+                for name, value in vars(each).items()
+                if value is optimizer
+            ),
+            None,
+        )
+        whose = f" ({inside})" if inside else ""
+        both = "optimizer={'outer': optimizer, 'base': optimizer.base_optimizer}"
+        one = "extra={'optimizer': optimizer}" if self._driven else "optimizer=[…]"
+        return InvalidValue(
+            f"{type(optimizer).__name__}{whose} makes steps, and the session does not hold it: its"
+            " state would be lost",
+            hint=f"give all of them: {both}" if inside else f"give it too: {one}",
+        )
 
     def _holds(self, optimizer: Any) -> bool:
         """Also where what it was given only wraps it, and has its state: Lightning Fabric's."""
         if getattr(optimizer, "kept_elsewhere", False):
             return True
-        return any(
+        others = [getattr(each, "optimizer", each) for each in self._parts.others.values()]
+        return any(each is optimizer for each in others) or any(
             optimizer is each or optimizer.state is each.state
             for each in self._parts.optimizers.values()
         )
 
     def reads(self, iterator: Any) -> None:
         """A loader that gives batches in one step and in another takes part in the training; an
-        evaluation is read between two steps."""
-        if self._trouble is not None or not self.begun:
+        evaluation is read between two steps, from its beginning each time. Workers that persist
+        have one iterator for all of these times."""
+        if self._trouble is not None or not self.begun or self._driven:
             return
         step = self._step()
         known = self._loaders.get(id(iterator))
-        if known is None or known[0]() is not iterator:
+        anew = getattr(iterator, "_num_yielded", 1) == 0
+        if known is None or known[0]() is not iterator or anew:
             self._loaders[id(iterator)] = (ref(iterator), step)
         elif known[1] is None or known[1] == step:
             return
@@ -301,19 +312,28 @@ class Unheld:
         """After each of the first steps, and before saves."""
         self.begun = True
         if self._trouble is not None:
-            raise self._trouble
-        if self._looks == 0:
+            trouble, self._trouble = self._trouble, None
+            self.doubt(trouble)
+        if self._looks == 0 and not self._driven:
             self._check_dtypes()
             self._check_made_later()
-            self._copies = [
-                (ref(each), digest_of(_some(each, self._mine()))) for each in self._strangers()
-            ]
-        else:
+        elif self._looks:
             self._check_changes()
+        if self._looks < _LOOKS or self._looks & (self._looks - 1) == 0:  # ever more rarely
+            self._check_copies()
+            self._check_averages()
         self._looks += 1
 
     def due(self) -> bool:
         return self._looks < _LOOKS or self._trouble is not None
+
+    def doubt(self, error: InvalidValue) -> None:
+        """An error while it costs nothing, else said once."""
+        if self._strict or (self._refuses and self._looks < _LOOKS):
+            raise error
+        if error.message not in self._said:
+            self._said.add(error.message)
+            self._warn(f"{error.message}; {error.hint}")
 
     def _check_dtypes(self) -> None:
         tensors = dict(self._tensors())
@@ -359,15 +379,77 @@ class Unheld:
                     f"{', '.join(changed[:3])}: buffers that are not persistent change in training,"
                     " and are in no checkpoint; register_buffer(…, persistent=True) keeps them"
                 )
-        for there, word in self._copies:
-            module = there()
-            if module is not None and digest_of(_some(module, self._mine())) != word:
-                self._copies = []
-                raise InvalidValue(
-                    f"a {type(module).__name__} changes in training, and the session does not hold"
-                    " it: after a resume it would start from scratch",
-                    hint="give it: model=[model, other], ema=average or extra={'name': module}",
-                )
+        for there, word in list(self._copies.values()):
+            self._check_copy(there(), word)
+
+    def _check_copies(self) -> None:
+        """Models that change and are nobody's: what is found now is looked at again later."""
+        mine, before, self._copies = self._mine(), self._copies, {}
+        for each in self._strangers():
+            at, word = id(each), digest_of(_some(each, mine))
+            known, first = before.get(at, (lambda: None, ""))
+            same = known() is each
+            self._copies[at] = (ref(each), first if same else word)
+            if same:
+                self._check_copy(each, first)
+
+    def _check_copy(self, module: Any, word: str) -> None:
+        if module is None or (now := digest_of(_some(module, self._mine()))) == word:
+            return
+        self._copies[id(module)] = (ref(module), now)
+        self.doubt(
+            InvalidValue(
+                f"a {type(module).__name__} changes in training, and the session does not hold"
+                " it: after a resume it would start from scratch",
+                hint=f"give it: {self._more}extra={{'name': module}}",
+            )
+        )
+
+    @property
+    def _more(self) -> str:
+        return "" if self._driven else "model=[model, other], ema=average or "
+
+    def _check_averages(self) -> None:
+        """Averages of the weights that are no modules. What can be given is to be given; what
+        cannot, such as a list, is named."""
+        before, copied = self._averages, as_weights(self._parts)
+        there = found(self._parts, self.held)
+        self._averages = [each.seen() for each in there]
+        for average, now in zip(there, self._averages, strict=True):
+            changed = any(now.is_that(then) and now.word != then.word for then in before)
+            if changed and now.word not in copied:
+                self._average_changes(average)
+
+    def _average_changes(self, average: Average) -> None:
+        owner = average.owner
+        error = InvalidValue(
+            f"{average.name} has tensors like the model's parameters, changes in training, and is"
+            " in no checkpoint: after a resume it would start from scratch",
+            hint="give it: extra={'name': …}, an object with state_dict and load_state_dict",
+        )
+        if hasattr(owner, "state_dict") and hasattr(owner, "load_state_dict"):
+            self.doubt(error)
+        elif self._strict:
+            raise error
+        elif error.message not in self._said:
+            self._said.add(error.message)
+            self._warn(f"{error.message}; {error.hint}")
+
+    def beside(self, *, anew: bool) -> dict[str, str]:
+        """Words about copies and averages that no checkpoint has, by what they are called. `anew`:
+        they are looked for."""
+        mine, words = self._mine(), dict[str, list[str]]()
+        if anew:
+            self._beside = self._strangers(), found(self._parts, self.held)
+        modules, averages = self._beside
+        for module in modules:
+            words.setdefault(type(module).__name__, []).append(digest_of(_some(module, mine)))
+        for average in averages:
+            words.setdefault(average.name, []).append(average.word())
+        return {name: " ".join(sorted(each)) for name, each in words.items()}
+
+    _beside: tuple[list[Any], list[Average]] = [], []
+    """Of a training that is tried."""
 
     # -- what it looks at --------------------------------------------------------------------------
 
@@ -401,20 +483,31 @@ class Unheld:
         import torch
 
         mine = self._mine()
-        known: set[int] = set()
+        known = {id(each) for each in self.held()}
         for each in self._parts.modules.values():
             known |= {id(inner) for inner in each.modules()}
             known |= {id(inner) for inner in bare(each).modules()}
         for session in _sessions:
             for each in session._parts.modules.values():
                 known |= {id(inner) for inner in each.modules()}
-        alive = [each for each in _alive((torch.nn.Module,)) if id(each) not in known]
-        inner = {id(part) for each in alive for part in _children(each)}
+        there = [each for each in alive((torch.nn.Module,)) if id(each) not in known]
+        inner = {id(part) for each in there for part in _children(each)}
         return [
             each
-            for each in alive
+            for each in there
             if id(each) not in inner and "_parameters" in vars(each) and _some(each, mine)
         ]
+
+    def held(self) -> Iterator[Any]:
+        """What is part of an object that checkpoints have. Not of schedulers, whose functions may
+        know the whole script, nor of a framework."""
+        parts = self._parts
+        others = [
+            each
+            for key, each in (*parts.others.items(), *parts.each.items())
+            if not key.startswith(("scheduler", "scaler", "framework"))
+        ]
+        yield from within(*others, *self._kept(), most=_REACHED, but=("Trainer", "Accelerator"))
 
     def _mine(self) -> set[int]:
         """The tensors that the session holds: a wrapper around a model has no others."""

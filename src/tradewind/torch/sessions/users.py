@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import sysconfig
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 _OURS = str(Path(__file__).resolve().parents[2])
 
@@ -24,6 +25,15 @@ def is_users(file: str) -> bool:
         return not file.startswith("<frozen") and "torch" not in file
     path = str(Path(file).resolve())
     return "site-packages" not in path and not path.startswith(_apart())
+
+
+def frames() -> Iterator[FrameType]:
+    """Of the user's own that lead here, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            yield frame
+        frame = frame.f_back
 
 
 def modules() -> list[ModuleType]:

@@ -25,6 +25,8 @@ def compare(one: list[Row], other: list[Row]) -> list[Compared]:
     found = [_data(_batches(one), _batches(other))]
     for what, name in (
         ("weights", "weights"),
+        ("optimizers", "optimizers"),
+        ("averages", "beside"),
         ("random numbers", "numbers"),
         ("learning rates", "rates"),
         ("metrics", "metrics"),
@@ -33,16 +35,19 @@ def compare(one: list[Row], other: list[Row]) -> list[Compared]:
             (
                 step
                 for step in steps
-                if step not in broken or not _same(_of(whole[step], name), _of(broken[step], name))
+                if step not in broken or not _alike(whole[step], broken[step], name)
             ),
             None,
         )
         words = ""
         if first is not None and first not in broken:
             words = "the step was never made"
+        elif first is not None and name == "beside":
+            words = ", ".join(_others(whole[first].beside, broken[first].beside))
         elif first is not None and name in ("rates", "metrics"):
             words = f"{_of(whole[first], name)} became {_of(broken[first], name)}"
-        found.append(Compared(what, len(steps), first, words))
+        if name != "beside" or any(row.beside for row in whole.values()):
+            found.append(Compared(what, len(steps), first, words))
     return found
 
 
@@ -62,6 +67,16 @@ def _of(row: Row, name: str) -> object:
     if name == "metrics":  # what is measured by a clock is another each time
         return {k: v for k, v in value.items() if k != "step" and not k.startswith("telemetry/")}
     return value
+
+
+def _others(one: dict[str, str], other: dict[str, str]) -> list[str]:
+    return [name for name, word in one.items() if other.get(name, word) != word]
+
+
+def _alike(one: Row, other: Row, name: str) -> bool:
+    if name == "beside":  # one that has begun again may come to exist later
+        return not _others(one.beside, other.beside)
+    return _same(_of(one, name), _of(other, name))
 
 
 def _same(one: object, other: object) -> bool:
@@ -96,15 +111,33 @@ def rows_of(lives: list[Life]) -> list[Row]:
     return [row for life in lives for row in life.rows]
 
 
-def untried(rows: list[Row]) -> str:
+def untried(rows: list[Row]) -> list[str]:
     """What no interruption could show, in words."""
+    found, made = [], _steps(rows)
+    if len({row.weights for row in made.values()}) == 1:
+        found.append(
+            f"a training step, as no weight has changed in {len(made)} steps: what comes later,"
+            " such as after a buffer has been filled, may start again (--steps)"
+        )
+    still = {name for row in made.values() for name in row.beside}
+    still -= {
+        name
+        for name in still
+        if len({row.beside[name] for row in made.values() if name in row.beside}) > 1
+    }
+    if still:
+        found.append(
+            f"changes of {', '.join(sorted(still)[:3])}, which the session does not hold and which"
+            " stayed as it was: a target that is updated later would start again (--steps, or"
+            " extra={'name': …})"
+        )
     batches = _batches(rows)
-    if not batches or any(epoch > 0 for epoch, _ in batches):
-        return ""
-    return (
-        f"the end of an epoch, as none ended in {len(batches)} batches: what the script does there"
-        " may start again (--steps, or less data)"
-    )
+    if batches and all(epoch == 0 for epoch, _ in batches):
+        found.append(
+            f"the end of an epoch, as none ended in {len(batches)} batches: what the script does"
+            " there may start again (--steps, or less data)"
+        )
+    return found
 
 
 def causes(compared: list[Compared], repeats: bool | None) -> list[str]:
@@ -136,6 +169,11 @@ def causes(compared: list[Compared], repeats: bool | None) -> list[str]:
         found.append(
             "random numbers are others: something draws between tw.session(…) and the loop, or once"
             " in an epoch that is entered again"
+        )
+    if differs.get("averages") is not None:
+        found.append(
+            "an average or a copy of the model is in no checkpoint: give it to the session (ema=…,"
+            " or extra={'name': object})"
         )
     if not found and differs.get("weights") is not None:
         found.append(

@@ -15,11 +15,14 @@ from msgspec import Struct, json
 
 from tradewind.base.decoding import UNREADABLE
 from tradewind.base.errors import InvalidValue
+from tradewind.torch.sessions.due import PATIENCE
 from tradewind.torch.sessions.notice import EXIT_CODE
-from tradewind.torch.sessions.trial import VARIABLE, Plan, Row
+from tradewind.torch.sessions.trial import VARIABLE, WAITS, Plan, Row
 
 LEAST = 4
 """Steps, without which nothing can be tried."""
+ENOUGH = 2 * PATIENCE + 12
+"""Steps in which a save is made, however long it waits for gradients."""
 _WARNING = re.compile(r"^tradewind\.torch:(?: rank \d+:)? warning: (.*)$", re.M)
 _OURS = re.escape(InvalidValue.__module__)
 _REFUSED = re.compile(rf"^{_OURS}\.\w+: (.*?)(?=^\S|\Z)", re.M | re.S)
@@ -46,6 +49,12 @@ class Life(Struct):
         """What the session would not do, in its words."""
         found = _REFUSED.search(self.said)
         return found[1].strip() if found else ""
+
+    @property
+    def waited_for(self) -> str:
+        """A gradient that its save has waited for; "" for none."""
+        found = re.search(rf"{re.escape(WAITS)}(.*)", self.said)
+        return found[1] if found else ""
 
     def last(self) -> str:
         """The last line that it said."""
