@@ -46,7 +46,7 @@ def asks(number: int, seed: int = 0) -> list[Workload]:
 def _ask(draw: Random, number: int) -> Workload:
     name, train, least, most = draw.choice(_TRAININGS)
     size = round(exp(draw.uniform(log(least), log(most))))
-    train = replace(train, **{"samples" if train.samples else "tokens": size})
+    train = replace(train, samples=size) if train.samples else replace(train, tokens=size)
     deadline = _one(draw, (None, *_DEADLINES))
     limits = Limits(
         within_s=None if deadline is None else parse_duration(deadline),

@@ -173,14 +173,14 @@ def _with_more(found: Speeds, second: list[int]) -> Speeds:
     """With another entry for each of these groups, that is as the first one."""
     import numpy as np
 
-    given = {}
+    given: dict[str, Any] = {"second": [*found.second, *second]}
     for field in fields(Speeds):
         value = getattr(found, field.name)
         if isinstance(value, np.ndarray):
             given[field.name] = np.concatenate([value, value[second]])
         elif isinstance(value, list) and field.name != "second":
             given[field.name] = [*value, *(value[i] for i in second)]
-    return replace(found, **given, second=[*found.second, *second])
+    return replace(found, **given)
 
 
 class _Asking:

@@ -75,7 +75,7 @@ def plan_table(plans: Sequence[Plan]) -> None:
     after = [column.title for column in columns].index("COST") + 1
     rows = [_row(plan) for plan in plans]
     if any(expected(plan) for plan in plans):
-        columns.insert(after, Column("EXPECTED", right=True, keep=5))
+        columns.insert(after, Column("EXPECTED", right=True, keep=8))
         for row, plan in zip(rows, plans, strict=True):
             row.insert(after, f"${dollars(usd(plan.expected or plan.cost))}")
     if any(_moving(plan) for plan in plans):
