@@ -162,7 +162,7 @@ class Plans:
     """The cheapest that keeps every limit; None where nothing does."""
     plans: tuple[Plan, ...]
     """The first few that keep every limit, each of another kind of machine, in the order in which
-    they are asked for."""
+    they are asked for; and the first one's machines on demand, where it is on spot alone."""
     front: tuple[Plan, ...]
     """Of all that keep every limit but deadline and budget: none is both faster and cheaper, with
     what refusals take and cost, nor without."""
@@ -170,8 +170,6 @@ class Plans:
     """More of the same, for a closer look: the cheapest of every type and number of machines."""
     later: tuple[Later, ...]
     """What more time would save, and less would cost; empty where there is no deadline."""
-    surer: tuple[Surer, ...]
-    """What certainty costs: by the chance of being in time; empty where there is no deadline."""
     losers: tuple[Loser, ...]
     relaxations: tuple[Relaxation, ...]
     candidates: int
@@ -181,3 +179,5 @@ class Plans:
     notes: tuple[str, ...]
     prices_from: str
     prices_until: str
+    surer: tuple[Surer, ...] = ()
+    """What certainty costs: by the chance of being in time; empty where there is no deadline."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tradewind.model import Limits
-from tradewind.planning.goods import MODES
+from tradewind.planning.goods import MODES, ON_DEMAND, SPOT
 
 if TYPE_CHECKING:
     from tradewind.planning.goods import Column, Flags, Goods, Numbers
@@ -72,6 +72,18 @@ def of_other_kinds(found: Candidates, goods: Goods, order: Numbers, most: int) -
         if len(chosen) == most:
             break
     return chosen
+
+
+def with_the_safe(found: Candidates, goods: Goods, order: Numbers, few: list[int]) -> list[int]:
+    """Where the first is on spot alone, its machines on demand too, if they keep the limits: a run
+    must have something to keep its deadline with."""
+    if not few or found.market[few[0]] != SPOT:
+        return few
+    alike = goods.types[found.good[order]] == goods.types[found.good[few[0]]]
+    alike &= (found.market[order] == ON_DEMAND) & (found.nodes[order] == found.nodes[few[0]])
+    safe = order[alike][:1].tolist()
+    place = {i: at for at, i in enumerate(order.tolist())}
+    return sorted([*few, *safe], key=place.__getitem__)
 
 
 def front(found: Candidates, kept: Kept, deadline_h: float) -> list[int]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # How machines are bought: `held` is reserved already, the last two would be a new commitment.
 MODES = ("on_demand", "spot", "held", "reserved_1y", "reserved_3y")
-SPOT, HELD = MODES.index("spot"), MODES.index("held")
+ON_DEMAND, SPOT, HELD = (MODES.index(name) for name in ("on_demand", "spot", "held"))
 COMMITTED = MODES.index("reserved_1y")  # this and all after it
 UNBOUNDED = 10**6  # machines
 

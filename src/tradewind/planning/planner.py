@@ -73,6 +73,7 @@ class Planner:
         asking = self.asking(found)
         order, best = asking.order, asking.first
         few = choose.of_other_kinds(found.found, found.goods, order, top)
+        few = choose.with_the_safe(found.found, found.goods, order, few)
         front = choose.front(found.found, right, deadline_h)
         others = (
             choose.for_a_closer_look(found.found, found.goods, right.deadline) if closer else []
