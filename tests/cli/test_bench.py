@@ -53,10 +53,14 @@ def test_plan(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A median of one is none: so few repeats are not taken."""
     assert plan._LEAST == 7
     monkeypatch.setattr(plan, "_LEAST", 2)
-    found = cli("bench", "plan", "--repeat", "1", "--json").json
+    found = cli("bench", "plan", "--repeat", "1", "--asks", "2", "--json").json
     assert set(found) == {
         "candidates", "layouts", "warm_ms_median", "cold_ratio", "cold_s", "per_second", "repeats",
+        "asks", "with_a_plan", "without_ours", "beaten", "regret_median", "regret_p95",
+        "regret_worst",
     }  # fmt: skip
+    assert found["asks"] == 2
+    assert 0 <= found["regret_median"] <= found["regret_worst"]
     assert found["candidates"] > 1_000
     assert found["cold_ratio"] > 1
     assert found["repeats"] == 2

@@ -53,10 +53,10 @@ def test_it_fits_a_hundred_columns(home: Path) -> None:
         "WHERE",
         "TYPE",
         "ACCELERATOR",
-        "LAYOUT",
         "MARKET",
         "TIME",
         "COST",
+        "EXPECTED",
         "SURE",
         "HAD",
     ):
@@ -91,7 +91,7 @@ def test_the_json_document(cli: Cli) -> None:
     found = cli("plan", LORA, "--json").json
     assert list(found) == [
         "format", "made_at", "workload", "deadline_hours", "best", "plans", "front", "later",
-        "losers", "relaxations", "weighed", "prices", "notes",
+        "surer", "losers", "relaxations", "weighed", "prices", "notes",
     ]  # fmt: skip
     best = found["best"]
     assert best == found["plans"][0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from math import inf
+from itertools import pairwise, product
+from math import inf, prod
 from typing import cast
 
 import numpy as np
@@ -56,76 +57,77 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
         for nodes in range(1, (limits.max_nodes or 16) + 1):
             if nodes * offer.accelerator_count > (limits.max_accelerators or inf):
                 continue
-            best = fastest(workload, catalog, offer, nodes)
-            if best is None:
-                continue
-            seconds, width, fits, state = best
-            for market in ("on_demand", "spot", "reserved"):
-                if market == "reserved":
-                    if not limits.commit:
+            for seconds, width, fits, state in fastest(workload, catalog, offer, nodes):
+                for mode in ("on_demand", "spot", "mixed", "reserved"):
+                    both = mode == "mixed"
+                    market = cast("Market", "spot" if both else mode)
+                    if market == "reserved":
+                        if not limits.commit:
+                            continue
+                    elif limits.markets is not None and market not in limits.markets:
                         continue
-                elif limits.markets is not None and market not in limits.markets:
-                    continue
-                price = cheapest_price(offer, market, limits.commit, now)
-                if not trusted(price, now):
-                    continue
-                assert price is not None
-                other = offer.price("on_demand")
-                both = (
-                    market == "spot"
-                    and trusted(other, now)
-                    and (limits.markets is None or "on_demand" in limits.markets)
-                    and deadline_s < inf
-                )
-                data, start = workload.data, home(workload.data)
-                place = (offer.provider, offer.region)
-                size = float(data.size_bytes or 0) if data else 0.0
-                near = start is None or start == place
-                fetch = size / (finish.STORE_RATE if near else finish.FAR_RATE) / nodes
-                situation = finish.Situation(
-                    work_s=np.array([seconds]),
-                    width=np.array([width]),
-                    fits=np.array([fits]),
-                    machines=np.array([float(nodes)]),
-                    gang=np.array([gang(offer, nodes)]),
-                    devices=np.array([nodes * offer.accelerator_count]),
-                    startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
-                    again_s=np.array(
-                        [finish.BOOT_S + finish.SETUP_S + size / finish.STORE_RATE / nodes]
-                    ),
-                    state_bytes=state,
-                    notice_s=np.array([hazards.notice_s(offer.provider)]),
-                    seen=np.zeros(1),
-                    price=np.array(
-                        [price.micros_hour / other.micros_hour if both and other else np.inf]
-                    ),
-                    every_s=None,
-                    deadline_s=deadline_s,
-                )
-                course_of = finish.on_both if both else finish.on_spot
-                course = (course_of if market == "spot" else finish.on_demand)(situation)
-                hours = float(course.hours[0])
-                paid = float(course.spot[0]) * (price.micros_hour if market == "spot" else 0)
-                safe = price if market == "reserved" else other
-                if safe is not None and float(course.on_demand[0]) > 0:
-                    paid += float(course.on_demand[0]) * safe.micros_hour
-                dollars = nodes * paid / 1e6
-                if start is not None:
-                    begins = 1 + float(course.interruptions[0])
-                    dollars += begins * size / 1e9 * rates.egress(start, place)
-                    held = float(course.on_demand[0]) + float(course.spot[0])
-                    saves = max(held * 3600 / float(course.every_s[0]), 1.0)
-                    dollars += saves * state / 1e9 * rates.egress(place, start)
-                    again = float(course.interruptions[0]) * state / 1e9
-                    dollars += again * rates.egress(start, place)
-                kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
-                dollars += kept * rates.month(place) * hours / 730
-                had = chance_to_have(offer, nodes, market, catalog, now)
-                if both:
-                    had = max(had, chance_to_have(offer, nodes, "on_demand", catalog, now))
-                assumed = limits.assumed(offer.provider, offer.region, offer.instance_type)
-                had = had if assumed is None else assumed
-                ways.append(Way(offer, nodes, market, hours, dollars, float(course.chance[0]), had))
+                    price = cheapest_price(offer, market, limits.commit, now)
+                    if not trusted(price, now):
+                        continue
+                    assert price is not None
+                    other = offer.price("on_demand")
+                    if both and not (
+                        trusted(other, now)
+                        and (limits.markets is None or "on_demand" in limits.markets)
+                        and deadline_s < inf
+                    ):
+                        continue
+                    data, start = workload.data, home(workload.data)
+                    place = (offer.provider, offer.region)
+                    size = float(data.size_bytes or 0) if data else 0.0
+                    near = start is None or start == place
+                    fetch = size / (finish.STORE_RATE if near else finish.FAR_RATE) / nodes
+                    situation = finish.Situation(
+                        work_s=np.array([seconds]),
+                        width=np.array([width]),
+                        fits=np.array([fits]),
+                        machines=np.array([float(nodes)]),
+                        gang=np.array([gang(offer, nodes)]),
+                        devices=np.array([nodes * offer.accelerator_count]),
+                        startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
+                        again_s=np.array(
+                            [finish.BOOT_S + finish.SETUP_S + size / finish.STORE_RATE / nodes]
+                        ),
+                        state_bytes=state,
+                        notice_s=np.array([hazards.notice_s(offer.provider)]),
+                        seen=np.zeros(1),
+                        price=np.array(
+                            [price.micros_hour / other.micros_hour if both and other else np.inf]
+                        ),
+                        every_s=None,
+                        deadline_s=deadline_s,
+                    )
+                    course_of = finish.on_both if both else finish.on_spot
+                    course = (course_of if market == "spot" else finish.on_demand)(situation)
+                    hours = float(course.hours[0])
+                    paid = float(course.spot[0]) * (price.micros_hour if market == "spot" else 0)
+                    safe = price if market == "reserved" else other
+                    if safe is not None and float(course.on_demand[0]) > 0:
+                        paid += float(course.on_demand[0]) * safe.micros_hour
+                    dollars = nodes * paid / 1e6
+                    if start is not None:
+                        begins = 1 + float(course.interruptions[0])
+                        dollars += begins * size / 1e9 * rates.egress(start, place)
+                        held = float(course.on_demand[0]) + float(course.spot[0])
+                        saves = max(held * 3600 / float(course.every_s[0]), 1.0)
+                        dollars += saves * state / 1e9 * rates.egress(place, start)
+                        again = float(course.interruptions[0]) * state / 1e9
+                        dollars += again * rates.egress(start, place)
+                    kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
+                    dollars += kept * rates.month(place) * hours / 730
+                    had = chance_to_have(offer, nodes, market, catalog, now)
+                    if both:
+                        had = max(had, chance_to_have(offer, nodes, "on_demand", catalog, now))
+                    assumed = limits.assumed(offer.provider, offer.region, offer.instance_type)
+                    had = had if assumed is None else assumed
+                    ways.append(
+                        Way(offer, nodes, mode, hours, dollars, float(course.chance[0]), had)
+                    )
     return ways
 
 
@@ -169,8 +171,9 @@ def trusted(price: Price | None, now: datetime) -> bool:
 
 def fastest(
     workload: Workload, catalog: Catalog, offer: Offer, nodes: int
-) -> tuple[float, float, float, float] | None:
-    """Seconds, band, likelihood to fit and bytes of state; None where it cannot be done."""
+) -> list[tuple[float, float, float, float]]:
+    """Seconds, band, likelihood to fit and bytes of state, of a fast layout and of a sure one;
+    nothing where it cannot be done."""
     train = workload.train
     assert train is not None
     assert isinstance(train.model, str)
@@ -181,7 +184,7 @@ def fastest(
     if nodes > 1:
         told = clusters.link(offer.provider, offer.instance_type, offer.network_gbps).gbps
         if not told:
-            return None
+            return []
         network = search.rounded(told)
     question = Question(
         model=model, accelerator=chip, per_node=each, nodes=nodes, sequence=train.sequence,
@@ -190,53 +193,78 @@ def fastest(
     )  # fmt: skip
     if question not in _KNOWN:
         _KNOWN[question] = _tried(question)
-    best = _KNOWN[question]
-    if best is None:
-        return None
-    rate, width, likely = best
-    seconds = train.total_samples / (rate / question.length)
-    return seconds, width, likely, speeds._state_bytes(train, model)
+    state = speeds._state_bytes(train, model)
+    return [
+        (train.total_samples / (rate / question.length), width, likely, state)
+        for rate, width, likely in _KNOWN[question]
+    ]
 
 
-_KNOWN: dict[Question, tuple[float, float, float] | None] = {}
+_KNOWN: dict[Question, list[tuple[float, float, float]]] = {}
 """Many catalogs ask the same: how long the work is and what it costs do not change the answer."""
 
 
-def _tried(question: Question) -> tuple[float, float, float] | None:
-    """Tokens a second, band and likelihood to fit of the best layout, one after another."""
+def _tried(question: Question) -> list[tuple[float, float, float]]:
+    """Tokens a second, band and likelihood to fit of the best layouts, one after another."""
     constants = fitted()
-    best: tuple[float, float, float] | None = None
-    most = 0.0
+    best: dict[float, tuple[float, float, float]] = {}
+    most = dict.fromkeys(speeds.USUAL.doubts, 0.0)
     try:
         check(question)
-        listed = layouts(question, coarse=speeds._COARSE)
+        listed = layouts(question, coarse=speeds.USUAL.coarse)
     except InvalidValue:
-        return None
+        return []
     for layout in listed:
         case = cases(question, [layout])
         likely = float(fit_probability(case, memory_use(case, constants), constants)[0])
         if likely < speeds.SURE:
             continue
         rate = float(step_time(case, constants).tokens_per_s[0]) * question.devices
-        wanted = rate * float(preference(case)[0])
-        if wanted > most:
-            most = wanted
-            width = band_of(question, kinds(case)[0], float(half_width(case)[0]))[0]
-            best = rate, width, likely
-    return best
+        for doubt in most:
+            wanted = rate * float(preference(case)[0]) * likely**doubt
+            if wanted > most[doubt]:
+                most[doubt] = wanted
+                width = band_of(question, kinds(case)[0], float(half_width(case)[0]))[0]
+                best[doubt] = rate, width, likely
+    return list(best.values())
 
 
 def cheapest(workload: Workload, ways: list[Way], now: datetime) -> Way | None:
+    right = keeping(workload, ways, now)
+    return min(right, key=lambda way: (way.weighed, way.hours), default=None)
+
+
+def expected(ways: list[Way]) -> float:
+    """Dollars: the mean, over all that may be had, of the least weighed cost, every combination on
+    its own. Of one type a way is had where a number drawn for the type is below its chance."""
+    last = 1.5 * min(way.weighed for way in ways)
+    kinds = sorted({(way.offer.provider, way.offer.instance_type) for way in ways})
+    outcomes: list[list[tuple[float, float]]] = []  # by type: the chance of each, and what it costs
+    for kind in kinds:
+        mine = [w for w in ways if (w.offer.provider, w.offer.instance_type) == kind]
+        edges = sorted({0.0, 1.0, *(way.had for way in mine)})
+        outcomes.append(
+            [
+                (high - low, min((w.weighed for w in mine if w.had >= high), default=inf))
+                for low, high in pairwise(edges)
+            ]
+        )
+    return sum(
+        prod(chance for chance, _ in case) * min(last, *(cost for _, cost in case))
+        for case in product(*outcomes)
+    )
+
+
+def keeping(workload: Workload, ways: list[Way], now: datetime) -> list[Way]:
+    """All limits."""
     limits = workload.limits
     deadline = limits.deadline_at(now)
     right = [
         way
         for way in ways
         if deadline is None
-        or (
-            way.hours <= (deadline - now).total_seconds() / 3600 and way.chance >= limits.confidence
-        )
+        or (way.hours <= (deadline - now).total_seconds() / 3600 and way.chance >= limits.sure)
     ]
     if limits.budget is not None:
         right = [way for way in right if way.cost * 1e6 <= limits.budget]
-    return min(right, key=lambda way: (way.weighed, way.hours), default=None)
+    return right

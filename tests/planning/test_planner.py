@@ -8,102 +8,24 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.catalog.small import NOW, REAL, facts, row, small
-from tests.planning.exhaustive import cheapest, every_way
+from tests.planning.drawn import GPT2, catalogs, dollars, workloads
+from tests.planning.exhaustive import cheapest, every_way, expected, keeping
 from tradewind.base.errors import InvalidValue, NotFound
-from tradewind.base.units import Micros
 from tradewind.catalog import account
 from tradewind.catalog.catalog import Catalog
-from tradewind.catalog.observations import decode, encode, observed
-from tradewind.model import Data, Limits, Market, Measured, Observation, Train, Workload
+from tradewind.model import Data, Limits, Measured, Workload
 from tradewind.planning.planner import Planner, plan
 from tradewind.planning.rightsize import instead_of
-
-GPT2 = Train(model="gpt2-xl", tokens=2_000_000_000, sequence=1024, global_batch=512)
-
-
-def dollars(amount: float) -> Micros:
-    return Micros(round(amount * 1e6))
-
-
-MARKETS: list[tuple[Market, ...] | None] = [
-    None, ("spot",), ("on_demand",), ("spot", "on_demand"),
-]  # fmt: skip
-chips = st.sampled_from(["H100-SXM", "A100-80GB", "A100-40GB", "L4", "T4", "RTX4090", "V100-16GB"])
-prices = st.one_of(st.none(), st.integers(1, 4000).map(lambda cents: cents / 100))
-
-
-@st.composite
-def catalogs(draw: st.DrawFn) -> Catalog:
-    rows = []
-    for number in range(draw(st.integers(1, 5))):
-        chip, count = draw(chips), draw(st.sampled_from([1, 2, 4, 8]))
-        provider = draw(st.sampled_from(["aws", "gcp", "lambda", "azure", "vast", "nobody"]))
-        rows.append(
-            row(
-                provider, chip, count, on_demand=draw(prices), spot=draw(prices),
-                reserved_1y=draw(prices), reserved_3y=draw(prices),
-                region=draw(st.sampled_from(["us-east-1", "eu-west-1"])),
-                instance_type=f"type-{number}",
-                as_of=draw(st.sampled_from(["2026-11-01", "2025-01-01"])),
-                network_gbps=draw(st.sampled_from([None, 5, 100, 400])),
-            )
-        )  # fmt: skip
-    made = small(*rows, judged=False)
-    seen = decode(encode(draw(st.lists(observations(), max_size=4))), NOW)
-    return Catalog(made.facts, made.table, "test", None, seen)
-
-
-@st.composite
-def observations(draw: st.DrawFn) -> Observation:
-    """Of types that the catalog may have, on demand only: what was seen of spot changes what the
-    policy expects of it, too."""
-    at = NOW - timedelta(hours=draw(st.integers(0, 200)))
-    return observed(
-        Observation(
-            provider=draw(st.sampled_from(["aws", "gcp", "lambda"])),
-            region="us-east-1",
-            zone="",
-            instance_type=f"type-{draw(st.integers(0, 2))}",
-            market="on_demand",
-            available=draw(st.booleans()),
-            seen_at=at,
-            expires_at=at,
-            source="test",
-            machines=draw(st.integers(1, 4)),
-        )
-    )
-
-
-@st.composite
-def workloads(draw: st.DrawFn) -> Workload:
-    limits = Limits(
-        within_s=draw(st.one_of(st.none(), st.integers(3600, 2_000_000))),
-        budget=draw(st.one_of(st.none(), st.integers(1, 5000).map(dollars))),
-        markets=draw(st.sampled_from(MARKETS)),
-        regions=draw(st.sampled_from([None, ("eu-*",)])),
-        max_nodes=draw(st.sampled_from([1, 2, 4, 6])),
-        commit=draw(st.sampled_from([None, None, "1y", "3y"])),
-        assume_capacity=draw(st.sampled_from([None, None, ("100%",), ("5%", "aws=90%")])),
-        confidence=draw(st.sampled_from([0.5, 0.8, 0.95])),
-    )
-    data = draw(
-        st.sampled_from(
-            [None, Data(uri="s3://b/x", size_bytes=10**11, provider="aws", region="us-east-1")]
-        )
-    )
-    batch = draw(st.sampled_from([512, 480]))  # three, five or six machines can share the second
-    train = replace(GPT2, tokens=draw(st.integers(10**8, 10**10)), global_batch=batch)
-    return Workload(train=train, limits=limits, data=data)
 
 
 @settings(max_examples=60, deadline=None)
 @given(workloads(), catalogs())
 def test_the_answer_is_that_of_trying_everything(workload: Workload, catalog: Catalog) -> None:
     found = plan(workload, catalog=catalog, now=NOW)
-    best = cheapest(workload, every_way(workload, catalog, NOW), NOW)
+    ways = every_way(workload, catalog, NOW)
+    best = cheapest(workload, ways, NOW)
     assert (found.best is None) == (best is None)
     if found.best is None or best is None:
         return
@@ -111,6 +33,9 @@ def test_the_answer_is_that_of_trying_everything(workload: Workload, catalog: Ca
     assert found.best.hours == pytest.approx(best.hours, rel=1e-6)
     assert found.best.had == pytest.approx(best.had, rel=1e-6)
     assert found.best.weighed == pytest.approx(min(p.weighed for p in found.plans))
+    least = expected(keeping(workload, ways, NOW))
+    assert found.best.expected / 1e6 == pytest.approx(least, rel=1e-6, abs=1e-5)
+    assert found.best.expected <= min(p.expected for p in found.plans) + 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -131,7 +56,7 @@ def test_no_plan_breaks_a_limit(workload: Workload, catalog: Catalog) -> None:
             assert one.cost <= limits.budget
         if found.deadline_hours is not None:
             assert one.hours <= found.deadline_hours
-            assert one.chance >= limits.confidence
+            assert one.chance >= limits.sure
         assert one.cost == pytest.approx(sum(one.costs.values()), abs=5)
         assert 0 <= one.hours_low <= one.hours <= one.hours_high * 1.0001
         assert one.cost_low <= one.cost <= one.cost_high
@@ -162,6 +87,7 @@ def test_plans_for_later_deadlines_are_those_of_trying_everything(
         assert (alone.best is None) == (later.plan is None)
         if alone.best is not None and later.plan is not None:
             assert later.plan.weighed == pytest.approx(alone.best.weighed)
+            assert later.plan.expected == pytest.approx(alone.best.expected, abs=2)
 
 
 TABLE = small(

@@ -103,7 +103,7 @@ def test_the_numbers_are_all_there_once() -> None:
     assert costs == sorted(costs)
     assert costs[page["best"]] == 100_000_000
     assert [costs[i] for i in page["front"]] == [400_000_000, 100_000_000, 60_000_000]
-    assert (page["deadline"], page["budget"], page["confidence"]) == (20, 500_000_000, 0.8)
+    assert (page["deadline"], page["budget"], page["confidence"]) == (20, 500_000_000, 0.9)
     assert {kind: count for kind, _, count in page["kinds"]} == {"money": 1, "time": 1, "memory": 1}
 
 

@@ -165,7 +165,7 @@ def test_the_command_checks_a_file(cli: Cli, tmp_path: Path) -> None:
     ran = cli("schema", "--check", str(path))
     assert ran.code == 0
     assert "2,385 steps of 512 sequences" in ran.out
-    assert "done by 2026-12-01 08:00+00:00 (80 % sure); without vast" in ran.out
+    assert "done by 2026-12-01 08:00+00:00 (90 % sure); without vast" in ran.out
     path.write_text(TRAIN + "limits: {deadline: '2026-11-01T08:00Z'}")
     ran = cli("schema", "--check", str(path))
     assert ran.code == 2

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _SIMPLER = 0.97
 _DEGREES = ("dp", "tp", "pp", "vp", "cp", "ep", "shard", "micro_batch", "accumulation")
+_degrees = attrgetter(*_DEGREES)
 _LONG = 16_384  # tokens from which splitting a sequence is tried
 _MOST_TOKENS = 2**18  # in a micro-batch that is tried; a quarter where only few are
 _MOST_SAMPLES = 2**12
@@ -61,7 +63,8 @@ def columns_of(ways: Sequence[Layout]) -> dict[str, Any]:
     """Layouts as the columns that the formulas take."""
     import numpy as np
 
-    found = {name: np.array([getattr(way, name) for way in ways], dtype=float) for name in _DEGREES}
+    rows = np.array([_degrees(way) for way in ways], dtype=float)
+    found = dict(zip(_DEGREES, rows.T, strict=True))
     found["zero"] = np.array([SHARDINGS[way.sharding] for way in ways], dtype=float)
     found["recompute"] = np.array([RECOMPUTES[way.recompute] for way in ways], dtype=float)
     return found

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tradewind.model.offer import Market
 
 COMMITMENTS = ("1y", "3y")
+IN_TIME = 0.9
+AS_FAST = 0.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +33,9 @@ class Limits:
     """A moment with a zone; or `within_s`, from whenever the work is started."""
     within_s: int | None = None
     budget: Micros | None = None
-    confidence: float = 0.8
-    """The chance of meeting the deadline that is wanted."""
+    confidence: float | None = None
+    """The chance of meeting the deadline that is wanted; of what is served, of machines as fast as
+    planned."""
     hard: bool = False
     """Past the deadline the work is worth nothing: stop."""
     late: Micros | None = None
@@ -63,6 +66,16 @@ class Limits:
         if self.within_s is not None:
             return now + timedelta(seconds=self.within_s)
         return self.deadline
+
+    @property
+    def sure(self) -> float:
+        """The chance of meeting the deadline that is wanted, 90 % unless another is said."""
+        return IN_TIME if self.confidence is None else self.confidence
+
+    @property
+    def margin(self) -> float:
+        """The chance that is wanted of machines which serve as fast as planned."""
+        return AS_FAST if self.confidence is None else self.confidence
 
     @property
     def carbon_kg(self) -> float | None:

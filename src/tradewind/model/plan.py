@@ -70,6 +70,10 @@ class Plan:
     price_source: str
     band: str
     """Why the estimate's range is as wide as it is."""
+    expected: int = 0
+    """What a run costs on average that asks for these machines first and, where it is refused, for
+    the next ones: refusals count (`planning/asking.py`). Unlike `cost`, which is of these machines;
+    0 in a plan that was saved without it."""
     had: float = 1.0
     """How likely the machines are there when they are asked for; apart from `chance`."""
     had_by: str = ""
@@ -142,6 +146,14 @@ class Later:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Surer:
+    """The cheapest plan for another chance of being in time; None where there is none."""
+
+    confidence: float
+    plan: Plan | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plans:
     workload: Workload
     made_at: datetime
@@ -149,9 +161,11 @@ class Plans:
     best: Plan | None
     """The cheapest that keeps every limit; None where nothing does."""
     plans: tuple[Plan, ...]
-    """The cheapest few that keep every limit, each of another kind of machine."""
+    """The first few that keep every limit, each of another kind of machine, in the order in which
+    they are asked for; and the first one's machines on demand, where it is on spot alone."""
     front: tuple[Plan, ...]
-    """Of all that keep every limit but deadline and budget: none is both faster and cheaper."""
+    """Of all that keep every limit but deadline and budget: none is both faster and cheaper, with
+    what refusals take and cost, nor without."""
     others: tuple[Plan, ...]
     """More of the same, for a closer look: the cheapest of every type and number of machines."""
     later: tuple[Later, ...]
@@ -165,3 +179,5 @@ class Plans:
     notes: tuple[str, ...]
     prices_from: str
     prices_until: str
+    surer: tuple[Surer, ...] = ()
+    """What certainty costs: by the chance of being in time; empty where there is no deadline."""

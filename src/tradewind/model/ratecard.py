@@ -56,6 +56,7 @@ class RateCard:
         self.rates = tuple(rates)
         self._named: dict[tuple[str, str, str], Rate] = {}
         self._of: dict[tuple[str, str], list[Rate]] = {}
+        self._found: dict[tuple[str, ...], Found] = {}  # asked for before: plans ask for all places
         for rate in self.rates:
             self._of.setdefault((rate.provider, rate.category), []).append(rate)
             self._named.setdefault((rate.provider, rate.category, rate.region), rate)
@@ -65,6 +66,12 @@ class RateCard:
     ) -> Found:
         """`to`: the region that traffic goes to. `item`: of this kind, where the provider has
         several; else the first that the card has."""
+        asked = (category, provider, region, to, item)
+        if asked not in self._found:
+            self._found[asked] = self._find(*asked)
+        return self._found[asked]
+
+    def _find(self, category: str, provider: str, region: str, to: str, item: str) -> Found:
         own = self._of.get((provider, category), [])
         if item:
             own = [rate for rate in own if rate.item == item]

@@ -116,7 +116,7 @@ def _way(plan: Plan, plans: Plans) -> Way:
     limits = plans.workload.limits
     kept = limits.budget is None or plan.cost <= limits.budget
     if plans.deadline_hours is not None:
-        kept &= plan.hours <= plans.deadline_hours and plan.chance >= limits.confidence
+        kept &= plan.hours <= plans.deadline_hours and plan.chance >= limits.sure
     place = "home" if plan.own else f"{plan.provider} {plan.zone or plan.region}"
     return Way(
         name=f"{plan.accelerators:,} × {plan.accelerator}",

@@ -1,7 +1,9 @@
-"""Which candidates keep the limits, which is cheapest, and which limit stands in the way. Pure.
+"""Which candidates keep the limits, in which order they are asked for, and which are faster for
+more. Pure.
 
-Cheapest is by the cost with what refusals are worth (`model/plan.py`): machines that are hardly to
-be had must be cheaper for it.
+They are asked for in the order of the cost with what refusals are worth (`model/plan.py`): that
+order is expected to cost least in all (`planning/asking.py`), and machines that are hardly to be
+had must be cheaper for it.
 """
 
 from __future__ import annotations
@@ -10,11 +12,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tradewind.model import Limits
+from tradewind.planning.goods import MODES, ON_DEMAND, SPOT
 
 if TYPE_CHECKING:
-    from tradewind.planning.goods import Flags, Goods, Numbers
+    from tradewind.planning.goods import Column, Flags, Goods, Numbers
     from tradewind.planning.weigh import Candidates
 
+REFUSED_H = 1.0
+"""What a refusal takes, where it is about time: so long it is worth no asking again."""
 _MANY = 400  # candidates that are kept for a closer look
 
 
@@ -34,9 +39,7 @@ class Kept:
 def kept(found: Candidates, limits: Limits, deadline_h: float) -> Kept:
     import numpy as np
 
-    in_time = np.full(len(found), True)
-    if np.isfinite(deadline_h):
-        in_time = (found.hours <= deadline_h) & (found.chance >= limits.confidence)
+    in_time = (found.hours <= deadline_h) & (found.chance >= limits.sure)
     affordable = np.full(len(found), True)
     if limits.budget is not None:
         affordable = found.cost <= limits.budget
@@ -47,11 +50,13 @@ def kept(found: Candidates, limits: Limits, deadline_h: float) -> Kept:
 
 
 def ranked(found: Candidates, right: Flags) -> Numbers:
-    """Those that are right, the cheapest first by the weighed cost; of two alike, the faster."""
+    """Those that are right, the cheapest first by the weighed cost; of two alike, the faster, and
+    then by name."""
     import numpy as np
 
     at = np.flatnonzero(right)
-    order: Numbers = at[np.lexsort((found.hours[at], found.weighed[at]))]
+    keys = (found.rank[at], found.hours[at], found.weighed[at])
+    order: Numbers = at[np.lexsort(keys)]
     return order
 
 
@@ -69,29 +74,62 @@ def of_other_kinds(found: Candidates, goods: Goods, order: Numbers, most: int) -
     return chosen
 
 
-def front(found: Candidates, clean: Flags) -> list[int]:
-    """Of those that are clean enough, all that nothing else beats in both time and money, the
-    fastest first."""
+def with_the_safe(found: Candidates, goods: Goods, order: Numbers, few: list[int]) -> list[int]:
+    """Where the first is on spot alone, its machines on demand too, if they keep the limits: a run
+    must have something to keep its deadline with."""
+    if not few or found.market[few[0]] != SPOT:
+        return few
+    alike = goods.types[found.good[order]] == goods.types[found.good[few[0]]]
+    alike &= (found.market[order] == ON_DEMAND) & (found.nodes[order] == found.nodes[few[0]])
+    safe = order[alike][:1].tolist()
+    place = {i: at for at, i in enumerate(order.tolist())}
+    return sorted([*few, *safe], key=place.__getitem__)
+
+
+def front(found: Candidates, kept: Kept, deadline_h: float) -> list[int]:
+    """What time costs: the ways, the fastest first, that nothing else beats in both time and money
+    when the waits and the money of refusals are counted, nor without them. Those that would be in
+    time are as sure of it as is wanted, and all are clean enough and very likely fit."""
     import numpy as np
 
-    order = np.lexsort((found.cost, found.hours))
-    order = order[clean[order]]
-    cost = found.cost[order]
-    best_before = np.minimum.accumulate(np.concatenate([[np.inf], cost[:-1]]))
-    chosen: list[int] = order[cost < best_before].tolist()
-    return chosen
+    sure = kept.deadline | (found.hours > deadline_h)
+    at = np.flatnonzero(kept.carbon & sure)
+    waited = found.hours[at] + REFUSED_H * (1 / found.had[at] - 1)
+    few = np.argsort(waited)
+    few = few[_least_so_far(found.weighed[at[few]], alike=True)]  # and then all ties among them
+    few = few[np.lexsort((found.rank[at[few]], found.weighed[at[few]], waited[few]))]
+    few = few[_least_so_far(found.weighed[at[few]])]
+    chosen: list[int] = []
+    for i in at[few[::-1]].tolist():  # from the cheapest
+        last = chosen[-1] if chosen else None
+        if last is None or (
+            found.hours[i] < found.hours[last] and found.cost[i] > found.cost[last]
+        ):
+            chosen.append(i)
+    return chosen[::-1]
 
 
-def for_a_closer_look(found: Candidates, goods: Goods) -> list[int]:
-    """The cheapest of every type, number and market of machines. If they are too many, half of them
-    are the cheapest of all and half are spread over the rest."""
+def _least_so_far(values: Column, *, alike: bool = False) -> Flags:
+    """Which are less than all before, or `alike` no more."""
     import numpy as np
 
-    order = np.lexsort((found.hours, found.cost))
-    kind = goods.types[found.good[order]] * 8 + found.mode[order]
+    before = np.minimum.accumulate(np.concatenate([[np.inf], values[:-1]]))
+    found: Flags = values <= before if alike else values < before
+    return found
+
+
+def for_a_closer_look(found: Candidates, goods: Goods, sure: Flags) -> list[int]:
+    """The cheapest of every type, number and market of machines, in the layout that is `sure` if
+    any is. If they are too many, half of them are the cheapest of all and half are spread over the
+    rest."""
+    import numpy as np
+
+    order = np.lexsort((found.rank, found.hours, found.cost, ~sure))
+    kind = goods.types[found.good[order]] * (len(MODES) + 1) + found.market[order]
     key = kind * 1000 + found.nodes[order].astype(np.int64)
     _, first = np.unique(key, return_index=True)
-    chosen = order[np.sort(first)]
+    chosen = order[first]
+    chosen = chosen[np.lexsort((found.rank[chosen], found.hours[chosen], found.cost[chosen]))]
     if len(chosen) > _MANY:
         half = _MANY // 2
         spread = np.linspace(half, len(chosen) - 1, half).astype(np.int64)

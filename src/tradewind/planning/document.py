@@ -43,6 +43,7 @@ _MONEY = {
     "cost": "cost_usd",
     "cost_low": "cost_usd_low",
     "cost_high": "cost_usd_high",
+    "expected": "expected_usd",
     "costs": "costs_usd",
     "price_hour": "price_usd_per_hour",
     "bring": "bring_usd",
@@ -75,6 +76,10 @@ def to_json(plans: Plans) -> dict[str, Any]:
         "later": [
             {"deadline_hours": later.deadline_hours, "plan": later.plan and plan_json(later.plan)}
             for later in plans.later
+        ],
+        "surer": [
+            {"confidence": surer.confidence, "plan": surer.plan and plan_json(surer.plan)}
+            for surer in plans.surer
         ],
         "losers": [loser_json(loser) for loser in plans.losers],
         "relaxations": [

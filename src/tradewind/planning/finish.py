@@ -17,7 +17,7 @@ from tradewind.policy import outlook, spot
 from tradewind.policy.base import MEASURED
 
 if TYPE_CHECKING:
-    from tradewind.planning.goods import Column, Flags
+    from tradewind.planning.goods import Column, Flags, Numbers
 
 BOOT_S = 180.0  # until a rented machine runs our first line
 OWN_BOOT_S = 5.0
@@ -51,7 +51,7 @@ class Situation:
     every_s: float | None  # between checkpoints, where it is decided
     deadline_s: float  # infinite where there is none
 
-    def take(self, at: Flags) -> Situation:
+    def take(self, at: Flags | Numbers) -> Situation:
         chosen = {f.name: getattr(self, f.name)[at] for f in fields(self) if f.name not in _OF_ALL}
         return replace(self, **chosen)
 
@@ -66,6 +66,9 @@ class Course:
     interruptions: Column
     every_s: Column
     chance: Column
+
+    def take(self, at: Numbers) -> Course:
+        return Course(*(getattr(self, f.name)[at] for f in fields(self)))
 
     def put(self, at: Flags, other: Course) -> None:
         for f in fields(self):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # How machines are bought: `held` is reserved already, the last two would be a new commitment.
 MODES = ("on_demand", "spot", "held", "reserved_1y", "reserved_3y")
-SPOT, HELD = MODES.index("spot"), MODES.index("held")
+ON_DEMAND, SPOT, HELD = (MODES.index(name) for name in ("on_demand", "spot", "held"))
 COMMITTED = MODES.index("reserved_1y")  # this and all after it
 UNBOUNDED = 10**6  # machines
 
@@ -67,6 +67,7 @@ class Goods:
     """One entry a row of the catalog that has accelerators."""
 
     rows: Numbers
+    rank: Numbers  # by name, so that of two alike it does not matter which stands first
     kind: Numbers  # into `kinds`
     kinds: list[Kind]
     place: Numbers  # into `places`
@@ -146,6 +147,7 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         prices[group] = np.where(np.isfinite(found), found, np.nan)
     return {
         "rows": rows,
+        "rank": _rank(table.columns, ("provider", "region", "zone", "instance_type"), rows),
         "kind": kind,
         "kinds": [Kind(*one) for one in kinds],
         "place": place,
@@ -302,6 +304,21 @@ def _entries(catalog: Catalog, rows: Numbers, seen: Observation) -> Numbers:
             return np.zeros(0, dtype=np.int64)
         here &= np.asarray(column.codes)[rows] == column.values.index(value)
     return np.flatnonzero(here)
+
+
+def _rank(columns: Any, names: tuple[str, ...], rows: Numbers) -> Numbers:
+    """The place of each row among all, by these columns."""
+    import numpy as np
+
+    keys = []
+    for name in reversed(names):
+        values = columns[name].values
+        place = np.empty(len(values), dtype=np.int64)
+        place[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
+        keys.append(place[np.asarray(columns[name].codes)[rows]])
+    found = np.empty(len(rows), dtype=np.int64)
+    found[np.lexsort(keys)] = np.arange(len(rows))
+    return found
 
 
 def _distinct(

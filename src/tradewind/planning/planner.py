@@ -17,21 +17,25 @@ from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
-from tradewind.model.plan import Later, Plan, Plans, Relaxation
+from tradewind.model.plan import Later, Plan, Plans, Relaxation, Surer
 from tradewind.planning import choose, why
+from tradewind.planning.asking import LAST_RESORT, Asking
 from tradewind.planning.goods import MODES, Goods, commitment_of, goods, market_of
 from tradewind.planning.moving import moving
 from tradewind.planning.rates import Rates, home
 from tradewind.planning.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
+from tradewind.planning.speeds import USUAL, Care
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.catalog.clusters import Link
     from tradewind.estimate.columns import Model
-    from tradewind.model import Accelerator
+    from tradewind.model import Accelerator, Limits
 
 SHOWN = 8
 _WORTH_A_WORD = 0.01
+_HARDLY = 0.5  # a chance of being in time that nobody would want
+_CHANCES = (0.8, 0.9, 0.99)  # of being in time, whose price is told
 _LAYOUT = tuple(field.name for field in fields(Layout))
 
 
@@ -65,12 +69,15 @@ class Planner:
         workload = self.workload
         found = self.search()
         deadline_h = self.deadline_s / 3600
-        right = choose.kept(found.found, workload.limits, deadline_h)
-        order = choose.ranked(found.found, right.all)
-        best = int(order[0]) if len(order) else None
+        right = self._kept(found)
+        asking = self.asking(found)
+        order, best = asking.order, asking.first
         few = choose.of_other_kinds(found.found, found.goods, order, top)
-        front = choose.front(found.found, right.carbon)
-        others = choose.for_a_closer_look(found.found, found.goods) if closer else []
+        few = choose.with_the_safe(found.found, found.goods, order, few)
+        front = choose.front(found.found, right, deadline_h)
+        others = (
+            choose.for_a_closer_look(found.found, found.goods, right.deadline) if closer else []
+        )
         dates = _dates(self.catalog, found, [*few, *front, *others])
         chosen = None if best is None else self.value(found, best)
         return Plans(
@@ -79,7 +86,7 @@ class Planner:
             deadline_hours=None if self.deadline_s == inf else deadline_h,
             best=chosen,
             plans=tuple(self.value(found, i) for i in few),
-            front=tuple(self.value(found, i) for i in front),
+            front=tuple(self.value(found, i, alone=True) for i in front),
             others=tuple(self.value(found, i) for i in others),
             losers=tuple(
                 why.losers(found, self.catalog, workload.limits, right, best, deadline_h)
@@ -87,6 +94,7 @@ class Planner:
                 else ()
             ),
             later=tuple(self._later(found, best)) if explain else (),
+            surer=tuple(self._surer(found)) if explain else (),
             relaxations=() if best is not None else tuple(self._relaxations(found, right)),
             candidates=len(found.found),
             layouts=found.speeds.considered,
@@ -105,7 +113,7 @@ class Planner:
         mine = found.goods.types[found.found.good] == kind
         chosen: dict[tuple[int, int], int] = {}
         for i in choose.ranked(found.found, np.asarray(mine)).tolist():
-            chosen.setdefault((int(found.found.nodes[i]), int(found.found.mode[i])), i)
+            chosen.setdefault((int(found.found.nodes[i]), int(found.found.market[i])), i)
         return [self.value(found, i) for i in chosen.values()]
 
     def by_place(self) -> list[Plan]:
@@ -113,8 +121,7 @@ class Planner:
         import numpy as np
 
         found = self.search()
-        right = choose.kept(found.found, self.workload.limits, self.deadline_s / 3600)
-        order = choose.ranked(found.found, right.all)
+        order = self.asking(found).order
         place = found.goods.place[found.found.good[order]]
         _, first = np.unique(place, return_index=True)
         plans = [self.value(found, int(i)) for i in order[np.sort(first)]]
@@ -130,10 +137,24 @@ class Planner:
             found[provider, name] = shelf.links[shelf.link_of[at]]
         return found
 
-    def search(self) -> Search:
-        return self._search(self.workload)
+    def search(self, care: Care = USUAL) -> Search:
+        return self._search(self.workload, care)
 
-    def _search(self, workload: Workload) -> Search:
+    def _kept(self, found: Search, limits: Limits | None = None) -> choose.Kept:
+        return choose.kept(found.found, limits or self.workload.limits, found.deadline_s / 3600)
+
+    def asking(self, found: Search, limits: Limits | None = None) -> Asking:
+        """The ways that keep the limits, in order; of the workload unless others are given."""
+        if found.asking is None or limits is not None:
+            order = choose.ranked(found.found, self._kept(found, limits).all)
+            found.asking = Asking(found.found, found.goods, order)
+        return found.asking
+
+    def _first(self, found: Search, limits: Limits | None = None) -> Plan | None:
+        first = self.asking(found, limits).first
+        return None if first is None else self.value(found, first)
+
+    def _search(self, workload: Workload, care: Care = USUAL) -> Search:
         shelf = goods(self.catalog, workload.limits, self.now)
         return search(
             workload,
@@ -144,6 +165,7 @@ class Planner:
             self.constants,
             self.deadline_s,
             self.now,
+            care,
         )
 
     # -- what one limit would have to be ------------------------------------------------------
@@ -162,6 +184,9 @@ class Planner:
                     words = "with a little more time"
                 assert soonest.plan is not None
                 given.append(Relaxation(limit="deadline", why=words, plan=soonest.plan))
+        surest = self._surest(found, right)
+        if surest is not None:
+            given.append(surest)
         if limits.budget is not None and right.deadline.any():
             cheapest = int(choose.ranked(candidates, right.deadline)[0])
             times = candidates.cost[cheapest] / limits.budget
@@ -194,6 +219,19 @@ class Planner:
                 why_more = f"with {lifted.nodes} machines instead of at most {most}"
                 given.append(Relaxation(limit="max_nodes", why=why_more, plan=lifted))
         return given
+
+    def _surest(self, found: Search, right: choose.Kept) -> Relaxation | None:
+        """The chance of being in time that can be had, where it is less than the one wanted."""
+        c, limits = found.found, self.workload.limits
+        other = right.budget & right.carbon & (c.hours <= found.deadline_s / 3600)
+        chance = int(100 * c.chance[other].max(initial=0.0)) / 100
+        if not _HARDLY < chance < limits.sure:
+            return None
+        plan = self._first(replace(found), replace(limits, confidence=chance))
+        if plan is None:
+            return None
+        words = f"with a confidence of {chance:.0%} instead of {100 * limits.sure:.4g}%"
+        return Relaxation(limit="confidence", why=words, plan=plan)
 
     def _soonest(self, found: Search) -> Later | None:
         """The earliest deadline that can be kept, to within a fiftieth."""
@@ -232,10 +270,7 @@ class Planner:
     def _by(self, found: Search, deadline_s: float) -> Later:
         """The cheapest plan for another deadline."""
         weighed = at_deadline(found, self.workload, self.rates, deadline_s, self.now)
-        right = choose.kept(weighed.found, self.workload.limits, deadline_s / 3600)
-        order = choose.ranked(weighed.found, right.all)
-        plan = self.value(weighed, int(order[0])) if len(order) else None
-        return Later(deadline_hours=deadline_s / 3600, plan=plan)
+        return Later(deadline_hours=deadline_s / 3600, plan=self._first(weighed))
 
     def _later(self, found: Search, best: int | None) -> list[Later]:
         """A day is what people bargain for; where a day is nothing or everything, a share. More
@@ -244,23 +279,36 @@ class Planner:
             return []
         day = 86_400.0
         step = min(max(day, self.deadline_s / 4), self.deadline_s / 2)
-        few = found if best is None else narrowed(found, float(found.found.weighed[best]))
+        most = LAST_RESORT * float(found.found.weighed[best]) if best is not None else inf
+        few = found if best is None else narrowed(found, most)
         return [
             self._by(found if number < 0 else few, self.deadline_s + number * step)
             for number in (-1, 1, 3)
+        ]
+
+    def _surer(self, found: Search) -> list[Surer]:
+        """What it costs to be surer to be in time, and what less would save."""
+        if self.deadline_s == inf:
+            return []
+        limits = self.workload.limits
+        return [
+            Surer(
+                confidence=chance,
+                plan=self._first(replace(found), replace(limits, confidence=chance)),
+            )
+            for chance in sorted({*_CHANCES, limits.sure})
         ]
 
     def _lifted(self, change: dict[str, Any]) -> Plan | None:
         """The best plan with one limit changed."""
         limits = replace(self.workload.limits, **change)
         found = self._search(replace(self.workload, limits=limits))
-        right = choose.kept(found.found, limits, self.deadline_s / 3600)
-        order = choose.ranked(found.found, right.all)
-        return self.value(found, int(order[0])) if len(order) else None
+        return self._first(found, limits)
 
     # -- values ------------------------------------------------------------------------------
 
-    def value(self, found: Search, i: int) -> Plan:
+    def value(self, found: Search, i: int, *, alone: bool = False) -> Plan:
+        """`alone`: where it is refused, only what takes no longer is asked for."""
         c, shelf, fast = found.found, found.goods, found.speeds
         good, group = int(c.good[i]), int(c.group[i])
         row = int(shelf.rows[good])
@@ -294,6 +342,7 @@ class Planner:
             cost=_micros(c.cost[i]),
             cost_low=_micros(c.cost_low[i]),
             cost_high=_micros(c.cost_high[i]),
+            expected=_micros(self.asking(found).expected(i, no_slower=alone)),
             chance=min(float(c.chance[i]), 0.999),
             work_hours=float(c.work_h[i]),
             startup_hours=float(c.startup_h[i]),

@@ -44,7 +44,7 @@ def instead_of(
     base = int(choose.ranked(candidates, mine)[0])
     faster = candidates.hours <= candidates.hours[base] * _SAME
     cheaper = candidates.cost < candidates.cost[base]
-    sure = candidates.chance >= min(planner.workload.limits.confidence, candidates.chance[base])
+    sure = candidates.chance >= min(planner.workload.limits.sure, candidates.chance[base])
     order = choose.ranked(candidates, faster & cheaper & sure)
     few = choose.of_other_kinds(candidates, goods, order, SHOWN)
     return planner.value(found, base), tuple(planner.value(found, i) for i in few)

@@ -6,7 +6,7 @@ offers × numbers of machines × markets  →  Candidates
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log2
+from math import isfinite, log2
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import NotFound
@@ -15,15 +15,16 @@ from tradewind.estimate.constants import Constants
 from tradewind.model import Accelerator, Limits, Workload
 from tradewind.model.plan import weighed_cost
 from tradewind.planning import speeds, sustained
-from tradewind.planning.goods import HELD, MODES, SPOT, Goods, allowed_modes
+from tradewind.planning.goods import HELD, MODES, Goods, allowed_modes
 from tradewind.planning.rates import Rates
-from tradewind.planning.speeds import Group, Speeds
+from tradewind.planning.speeds import USUAL, Care, Group, Speeds
 from tradewind.planning.weigh import Candidates, Picked, weigh
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from tradewind.planning.asking import Asking
     from tradewind.planning.goods import Column, Flags, Numbers
 
 USUAL_NODES = 16  # the most machines that are tried where no limit is given
@@ -40,6 +41,8 @@ class Search:
     picked: Picked
     found: Candidates
     outlasted: bool  # by the work: machines that are held, but not for long enough
+    deadline_s: float
+    asking: Asking | None = None  # of the ways that keep the limits, once it is known
 
 
 def at_deadline(
@@ -49,7 +52,7 @@ def at_deadline(
     found = weigh(
         workload, known.goods, known.groups, known.speeds, rates, deadline_s, known.picked, now
     )
-    return replace(known, found=found)
+    return replace(known, found=found, deadline_s=deadline_s, asking=None)
 
 
 def narrowed(known: Search, most: float) -> Search:
@@ -59,7 +62,8 @@ def narrowed(known: Search, most: float) -> Search:
 
     c, prices = known.found, known.goods.prices
     paid = np.choose(c.mode, [prices[name][c.good] for name in MODES])
-    paid = np.where(c.mode == SPOT, np.fmin(paid, prices["on_demand"][c.good]), paid)
+    both = known.picked.fall_back
+    paid = np.where(both, np.fmin(paid, prices["on_demand"][c.good]), paid)
     paid = paid * sustained.least(known.goods, c.good, c.mode)
     least = weighed_cost(_CAREFUL * c.work_h * c.nodes * paid, c.had)
     return replace(known, picked=Picked(*(column[least <= most] for column in known.picked)))
@@ -74,6 +78,7 @@ def search(
     constants: Constants,
     deadline_s: float,
     now: datetime,
+    care: Care = USUAL,
 ) -> Search:
     """`model` is what `train` names; None for work by measurement."""
 
@@ -101,7 +106,9 @@ def search(
     if workload.train is not None:
         assert model is not None
         named = limits.accelerators is not None
-        fast = speeds.of_training(workload.train, model, groups, constants, through_xla=named)
+        fast = speeds.of_training(
+            workload.train, model, groups, constants, through_xla=named, care=care
+        )
     else:
         assert workload.work is not None
         base = accelerators.get(workload.work.accelerator)
@@ -113,14 +120,15 @@ def search(
         fast = speeds.of_measured(workload.work, base, groups, constants)
     if workload.checkpoint.size_bytes:
         fast.state_bytes = float(workload.checkpoint.size_bytes)
-    picked = _picked(workload, goods, allowed, of_group, fast)
+    groups += [groups[i] for i in fast.second]
+    picked = _picked(workload.limits, goods, allowed, of_group, fast, isfinite(deadline_s), care)
     found = weigh(workload, goods, groups, fast, rates, deadline_s, picked, now)
     late = (found.mode == HELD) & (found.hours_high > goods.held_h[found.good])
     outlasted = bool(late.any())
     if outlasted:
         picked = Picked(*(column[~late] for column in picked))
         found = weigh(workload, goods, groups, fast, rates, deadline_s, picked, now)
-    return Search(goods, groups, of_group, fast, picked, found, outlasted)
+    return Search(goods, groups, of_group, fast, picked, found, outlasted, deadline_s)
 
 
 def priced(goods: Goods, limits: Limits) -> Flags:
@@ -139,51 +147,69 @@ def rounded(gbps: float) -> float:
 
 
 def counts(limits: Limits) -> list[int]:
-    """Numbers of machines that are tried: each up to 16, then steps of an eighth, and the most."""
+    """Numbers of machines that are tried: each up to 16, then steps of an eighth. A larger limit
+    never takes one away."""
     most = limits.max_nodes or USUAL_NODES
-    found = list(range(1, min(most, USUAL_NODES) + 1))
-    while found[-1] < min(most, MOST_NODES):
-        found.append(min(found[-1] + (1 << found[-1].bit_length() - 1) // 8, most))
-    return found
+    found = list(range(1, USUAL_NODES + 1))
+    while found[-1] < MOST_NODES:
+        found.append(found[-1] + (1 << found[-1].bit_length() - 1) // 8)
+    return [number for number in found if number <= most]
 
 
 def _picked(
-    workload: Workload,
+    limits: Limits,
     goods: Goods,
     allowed: Flags,
     of_group: dict[tuple[int, int], int],
     fast: Speeds,
+    dated: bool,
+    care: Care,
 ) -> Picked:
-    """Good, group, nodes and mode of every way that can be done at all."""
+    """Good, group, nodes and mode of every way that can be done at all. With a deadline, spot that
+    may fall back on on-demand machines of the same offer competes beside spot alone."""
     import numpy as np
 
     wide = max((nodes for _, nodes in of_group), default=0) + 1
-    table = np.full((len(goods.kinds), wide), -1)
+    table = np.full((2, len(goods.kinds), wide), -1)  # the group of each layout
+    others = {
+        group: len(fast.seconds) - len(fast.second) + n for n, group in enumerate(fast.second)
+    }
     for (kind, nodes), group in of_group.items():
         if np.isfinite(fast.seconds[group]):
-            table[kind, nodes] = group
+            table[:, kind, nodes] = group, others.get(group, -1)
+    modes = allowed_modes(limits)
+    ways = [(name, False) for name in modes]
+    if dated and "spot" in modes and "on_demand" in modes:
+        ways.append(("spot", True))
     parts: list[Any] = []
-    for name in allowed_modes(workload.limits):
+    for name, fall_back in ways:
         mode = MODES.index(name)
-        price = goods.prices[name]
-        rows = np.flatnonzero(allowed & ~np.isnan(price))
-        rows = rows[table[goods.kind[rows]].max(axis=1, initial=-1) >= 0]
-        rows = _cheapest_zone(goods, rows, price, goods.most[name])
+        price, most = goods.prices[name], goods.most[name]
+        other = np.zeros(len(price))
+        if fall_back:
+            other, most = goods.prices["on_demand"], np.minimum(most, goods.most["on_demand"])
+        rows = np.flatnonzero(allowed & ~np.isnan(price) & ~np.isnan(other))
+        rows = rows[table[0, goods.kind[rows]].max(axis=1, initial=-1) >= 0]
+        if not care.zones:
+            rows = _cheapest_zone(goods, rows, price, most, other)
         for nodes in sorted({n for _, n in of_group}):
-            of_row = table[goods.kind[rows], nodes]
-            can = (of_row >= 0) & (goods.most[name][rows] >= nodes)
-            here = rows[can]
-            parts.append((here, of_row[can], np.full(len(here), nodes), np.full(len(here), mode)))
+            several = rows[most[rows] >= nodes]
+            for of_kind in table[:, :, nodes]:
+                of_row = of_kind[goods.kind[several]]
+                here = several[of_row >= 0]
+                same = [np.full(len(here), value) for value in (nodes, mode, fall_back)]
+                parts.append((here, of_row[of_row >= 0], *same))
     if not parts:
         nothing = np.zeros(0, dtype=np.int64)
-        return Picked(nothing, nothing, nothing, nothing)
-    good, of_good, number, mode_of = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Picked(good, of_good, number, mode_of)
+        return Picked(nothing, nothing, nothing, nothing, nothing.astype(bool))
+    return Picked(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def _cheapest_zone(goods: Goods, rows: Numbers, price: Column, most: Column) -> Numbers:
+def _cheapest_zone(
+    goods: Goods, rows: Numbers, price: Column, most: Column, other: Column
+) -> Numbers:
     """Of a type in a region, the zone with the lowest price; one with fewer to have is another, and
-    so is one of which something was seen."""
+    so is one of which something was seen, or with another of the `other` price."""
     import numpy as np
 
     known = np.zeros(len(goods.rows), dtype=np.int64)
@@ -191,11 +217,14 @@ def _cheapest_zone(goods: Goods, rows: Numbers, price: Column, most: Column) -> 
         for position in several:
             known[position] = position + 1
 
-    order = np.lexsort((rows, price[rows]))
+    order = np.lexsort((goods.rank[rows], price[rows]))
     rows = rows[order]
     key = (goods.place[rows] * len(goods.names) + goods.types[rows]) * 1_000_003 + most[rows]
     key = key * (len(goods.kinds) + 1) + goods.kind[rows]
     seen = known[rows]
     alike = np.unique(key, return_inverse=True)[1] * (len(goods.rows) + 1) + seen
+    if other.any():
+        prices = np.unique(other[rows], return_inverse=True)[1]
+        alike = np.unique(alike, return_inverse=True)[1] * (len(goods.rows) + 1) + prices
     _, first = np.unique(alike, return_index=True)
     return rows[first]

@@ -1,13 +1,13 @@
 """How long the work takes on each kind of machine, in each number of them. Pure.
 
-Every layout of every kind is estimated in one go; of those that very likely fit, the fastest
-counts.
+Every layout of every kind is estimated in one go. Of those that very likely fit, two count where
+they differ: one that is fast, and one that is surer to fit and a little slower.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tradewind.base.errors import InvalidValue
@@ -26,9 +26,25 @@ if TYPE_CHECKING:
     from tradewind.planning.goods import Column
 
 SURE = 0.8  # likelihood to fit that a layout must have
-_COARSE = 2.0  # steps between micro-batches that are tried
+_SURER = 0.01  # by which a second layout must be, to be worth a look
+_SURELY = 0.995  # from which another layout need not be tried for being surer to fit
 _MEASURED_BAND = 0.35  # half-width in the logarithm, for work carried to another chip
 _COMPUTE = 0.6  # of unknown work that follows the peak; the rest follows the memory's bandwidth
+
+
+class Care(NamedTuple):
+    """How closely a search looks: which layouts it tries, and which of them it takes."""
+
+    coarse: float = 2.0  # steps between micro-batches that are tried
+    sure: float = SURE
+    doubts: tuple[float, ...] = (0.5, 8.0)
+    """Powers of the likelihood to fit that a layout's speed is multiplied by, and for each the best
+    is taken: one that fits with 85 % must be 1.08 times as fast as one that surely does, and 3.7
+    times."""
+    zones: bool = False  # each zone of a region, and not the cheapest alone
+
+
+USUAL = Care()
 
 
 class Group(NamedTuple):
@@ -42,7 +58,8 @@ class Group(NamedTuple):
 
 @dataclass(slots=True)
 class Speeds:
-    """One entry a group. `seconds` is infinite where it cannot be done, and `why` says so."""
+    """One entry a group, and after them one for each of `second`. `seconds` is infinite where it
+    cannot be done, and `why` says so."""
 
     seconds: Column
     width: Column  # half of the 80 % band, in the logarithm
@@ -57,6 +74,7 @@ class Speeds:
     stack: list[str]
     band: list[str]
     considered: int
+    second: list[int]  # groups that have another layout, too
 
 
 def of_training(
@@ -66,13 +84,14 @@ def of_training(
     constants: Constants,
     *,
     through_xla: bool = False,
+    care: Care = USUAL,
 ) -> Speeds:
     """`through_xla`: accelerators that run nothing else are wanted, though no stack is named."""
     import numpy as np
 
     found = _nothing(len(groups), _state_bytes(train, model))
     most = max((group.nodes for group in groups), default=1)
-    asking = _Asking(train, model, most, through_xla)
+    asking = _Asking(train, model, most, through_xla, care.coarse)
     asked: list[Question] = []
     number: list[int] = []
     lists: list[list[Layout]] = []
@@ -93,39 +112,48 @@ def of_training(
     use = memory_use(cases, constants)
     likely = fit_probability(cases, use, constants)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    # Recompute costs time, so it is tried only where less of it does not fit.
-    sure = likely >= SURE
-    worth = sure & ~_leaner_fits(cases, sure, owner)
+    # Recompute costs time, so it is tried only where less of it does not surely fit.
+    surely = max(care.sure, _SURELY if any(care.doubts) else SURE)
+    worth = (likely >= care.sure) & ~_leaner_fits(cases, likely >= surely, owner)
     rate = np.zeros(len(owner))
     chosen = np.flatnonzero(worth)
     if len(chosen):
         rate[chosen] = step_time(cases.take(chosen), constants).tokens_per_s[...]
-    best = _best(rate * layouts.preference(cases), starts, lengths)
-    leanest = _best(-use.peak, starts, lengths)
+    wanted = rate * layouts.preference(cases)
+    first, *others = (_best(wanted * likely**doubt, starts, lengths) for doubt in care.doubts)
     fitting = np.maximum.reduceat(rate, starts) > 0
-    pick = np.where(fitting, best, leanest)
+    pick = np.where(fitting, first, _best(-use.peak, starts, lengths))
     kept = cases.take(pick)
     width = half_width(kept)
     speaks = kinds(kept)
-    samples = rate[pick] * kept.devices / kept.sequence
-    total = train.total_samples
-    for j, i in enumerate(number):
-        row = int(pick[j])
+    each = train.total_samples * kept.sequence / kept.devices  # tokens
+
+    def put(i: int, j: int, row: int) -> None:
         found.ways[i] = lists[j][row - int(starts[j])]
         found.peak_gb[i] = use.peak[row] / GB
         found.fits[i] = likely[row]
+        if rate[row]:
+            found.seconds[i] = each[j] / rate[row]
+            found.samples_per_s[i] = train.total_samples / found.seconds[i]
+
+    for j, i in enumerate(number):
+        put(i, j, int(pick[j]))
         found.precision[i] = asked[j].kind_of_number
         found.stack[i] = asked[j].software
         found.width[i], found.band[i] = answer.band_of(asked[j], speaks[j], float(width[j]))
-        if fitting[j]:
-            found.samples_per_s[i] = samples[j]
-            found.seconds[i] = total / samples[j]
-        else:
+        if not fitting[j]:
             room = hardware.capacity_gb(asked[j].accelerator) * constants["usable_memory"]
             over = found.peak_gb[i] - room
             words = f"does not fit by {over:.0f} GB" if over >= 1 else "hardly fits"
             found.why[i] = f"{words}: it needs {found.peak_gb[i]:.0f} GB an accelerator"
             found.kind_of_why[i] = "memory"
+    for other in others:
+        surer = likely[other] > likely[first] + _SURER
+        more = np.flatnonzero(fitting & surer).tolist()
+        start = len(found.seconds)
+        found = _with_more(found, [number[j] for j in more])
+        for n, j in enumerate(more):
+            put(start + n, j, int(other[j]))
     found.considered = len(owner)
     return found
 
@@ -137,16 +165,32 @@ def _nothing(many: int, state_bytes: float) -> Speeds:
         seconds=np.full(many, np.inf), width=np.zeros(many), fits=np.zeros(many),
         peak_gb=np.zeros(many), samples_per_s=np.zeros(many), state_bytes=state_bytes,
         ways=[None] * many, why=[""] * many, kind_of_why=[""] * many, precision=[""] * many,
-        stack=[""] * many, band=[""] * many, considered=0,
+        stack=[""] * many, band=[""] * many, considered=0, second=[],
     )  # fmt: skip
+
+
+def _with_more(found: Speeds, second: list[int]) -> Speeds:
+    """With another entry for each of these groups, that is as the first one."""
+    import numpy as np
+
+    given: dict[str, Any] = {"second": [*found.second, *second]}
+    for field in fields(Speeds):
+        value = getattr(found, field.name)
+        if isinstance(value, np.ndarray):
+            given[field.name] = np.concatenate([value, value[second]])
+        elif isinstance(value, list) and field.name != "second":
+            given[field.name] = [*value, *(value[i] for i in second)]
+    return replace(found, **given)
 
 
 class _Asking:
     """The questions of a workload. What many groups have in common is asked once."""
 
-    def __init__(self, train: Train, model: Model, most_nodes: int, through_xla: bool) -> None:
+    def __init__(
+        self, train: Train, model: Model, most_nodes: int, through_xla: bool, coarse: float
+    ) -> None:
         self.train, self.model, self.most_nodes = train, model, most_nodes
-        self.through_xla = through_xla
+        self.through_xla, self.coarse = through_xla, coarse
         self.batch = train.sequences_per_step
         self._questions: dict[tuple[str, int], Question | InvalidValue] = {}
         self._columns: dict[tuple[str, int], dict[str, Any]] = {}
@@ -165,7 +209,7 @@ class _Asking:
         if key not in self._ways:
             try:
                 question = replace(known, nodes=group.nodes)
-                self._ways[key] = layouts.layouts(question, coarse=_COARSE)
+                self._ways[key] = layouts.layouts(question, coarse=self.coarse)
             except InvalidValue as error:
                 self._ways[key] = error
         return self._ways[key]
@@ -226,7 +270,7 @@ class _Asking:
         found: dict[str, Any] = {}
         for name, value in ones[0].items():
             values = [one[name] for one in ones]
-            same = all(v == value for v in values)
+            same = values.count(value) == len(values)
             found[name] = value if same else np.array(values)[owner]
         usual = np.broadcast_to(found["network"], len(owner))
         told = [group.network_gbps / group.each * 1e9 / 8 for group in groups]

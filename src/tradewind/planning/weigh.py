@@ -32,7 +32,9 @@ class Candidates:
     group: Numbers  # into the speeds
     nodes: Column
     mode: Numbers  # into MODES
-    fall_back: Flags  # on-demand machines are held too, to keep the deadline
+    market: Numbers  # `mode`, and one more number for both markets
+    fall_back: Flags  # on-demand machines are expected to be held too, to keep the deadline
+    rank: Numbers  # by name and market: which stands first of two that are alike
     hours: Column
     hours_low: Column
     hours_high: Column
@@ -62,6 +64,7 @@ class Picked(NamedTuple):
     group: Numbers
     nodes: Numbers
     mode: Numbers
+    fall_back: Flags  # on spot, and on demand where the deadline asks for it
 
 
 def weigh(
@@ -76,12 +79,11 @@ def weigh(
 ) -> Candidates:
     import numpy as np
 
-    good, group, nodes, mode = picked
+    good, group, nodes, mode, fall_back = picked
     machines = nodes.astype(float)
     moving = _moving(workload, goods, rates)
     whole = _situation(workload, goods, groups, fast, deadline_s, picked, moving)
-    fall_back = _may_fall_back(workload, goods, deadline_s, picked)
-    course = _course(whole, mode, fall_back)
+    course = _course(whole, mode, fall_back, _alike(goods, moving, picked))
     parts = _parts(workload, goods, fast.state_bytes, picked, moving, course)
     parts["on_demand"] *= sustained.paid(goods, good, mode, course.hours, now)
     machine = parts["on_demand"] + parts["spot"] + parts["reserved"]
@@ -98,7 +100,9 @@ def weigh(
         group=group,
         nodes=machines,
         mode=mode,
+        market=np.where(fall_back, len(MODES), mode),
         fall_back=fall_back & (course.on_demand > 0),
+        rank=(goods.rank[good] * 1000 + nodes) * (len(MODES) + 1) + mode,
         hours=course.hours,
         hours_low=course.hours * less,
         hours_high=np.where(fall_back, np.minimum(high, late), high),
@@ -123,7 +127,7 @@ def _co2_kg(goods: Goods, groups: list[Group], picked: Picked, course: Course) -
     """Of the hours that machines are held."""
     import numpy as np
 
-    good, group, nodes, _ = picked
+    good, group, nodes = picked[:3]
     watts = [carbon.kilowatts(g.accelerator.tdp_watts)[1] * g.each for g in groups]
     grams = np.array([carbon.grid(*place).g_per_kwh for place in goods.places])
     held = course.on_demand + course.spot
@@ -184,7 +188,7 @@ def _situation(
 ) -> Situation:
     import numpy as np
 
-    good, group, nodes, _ = picked
+    good, group, nodes = picked[:3]
     machines, place = nodes.astype(float), goods.place[good]
     each = np.array([float(g.each) for g in groups] or [0.0])[group]
     boot = np.where(goods.own[good], finish.OWN_BOOT_S, finish.BOOT_S) + _setup(workload)
@@ -227,30 +231,37 @@ def _relative(goods: Goods, good: Numbers) -> Column:
     return relative
 
 
-def _may_fall_back(workload: Workload, goods: Goods, deadline_s: float, picked: Picked) -> Flags:
-    """Ways on spot with a deadline, and on-demand machines of the same kind to keep it with."""
-    import numpy as np
-
-    markets = workload.limits.markets
-    allowed = (markets is None or "on_demand" in markets) and bool(np.isfinite(deadline_s))
-    sold = ~np.isnan(goods.prices["on_demand"][picked.good])
-    enough = goods.most["on_demand"][picked.good] >= picked.nodes
-    found: Flags = (picked.mode == SPOT) & sold & enough & allowed
-    return found
-
-
-def _course(whole: Situation, mode: Numbers, fall_back: Flags) -> Course:
-    """Of every way, by the market that it is on."""
+def _course(whole: Situation, mode: Numbers, fall_back: Flags, alike: Numbers) -> Course:
+    """Of every way, by the market that it is on. On one market those that are `alike` are worked
+    out once: the price is nothing to them."""
     import numpy as np
 
     found = Course(*(np.zeros(len(mode)) for _ in range(6)))
     for at, course_of in (
         (mode != SPOT, finish.on_demand),
-        (fall_back, finish.on_both),
         ((mode == SPOT) & ~fall_back, finish.on_spot),
     ):
         if at.any():
-            found.put(at, course_of(whole.take(at)))
+            _, first, where = np.unique(alike[at], return_index=True, return_inverse=True)
+            found.put(at, course_of(whole.take(np.flatnonzero(at)[first])).take(where))
+    if fall_back.any():
+        found.put(fall_back, finish.on_both(whole.take(fall_back)))
+    return found
+
+
+def _alike(goods: Goods, moving: _Moving, picked: Picked) -> Numbers:
+    """One number for all ways that differ in nothing but their prices: so many of the same machines
+    in places that are equal to them."""
+    import numpy as np
+
+    notice = [hazards.notice_s(provider) for provider, _ in goods.places]
+    pairs = zip(moving.first_s.tolist(), moving.again_s.tolist(), notice, strict=True)
+    index: dict[tuple[float, ...], int] = {}
+    of_place = np.array([index.setdefault(pair, len(index)) for pair in pairs])
+    hazard, of_hazard = np.unique(goods.hazards, return_inverse=True)
+    one = (of_place[goods.place] * len(hazard) + of_hazard) * 6 + 2 * (goods.seen + 1) + goods.own
+    _, kind = np.unique(one, return_inverse=True)
+    found: Numbers = picked.group * (len(kind) + 1) + kind[picked.good]
     return found
 
 
@@ -265,7 +276,7 @@ def _parts(
     """Micro-dollars by what they are for."""
     import numpy as np
 
-    good, _, nodes, mode = picked
+    good, nodes, mode = picked.good, picked.nodes, picked.mode
     place, reserved = goods.place[good], mode >= HELD
     price = {name: np.nan_to_num(goods.prices[name][good]) * nodes for name in MODES}
     paid = np.choose(mode, [price[name] for name in MODES])

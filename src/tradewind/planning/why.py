@@ -133,7 +133,7 @@ def _weighed(
     taken = format_hours(float(candidates.hours[at]))
     chance = float(candidates.chance[at])
     fits = float(found.speeds.fits[candidates.group[at]])
-    if fits < limits.confidence:
+    if fits < limits.sure:
         return "memory", f"only {format_chance(fits)} likely to fit", at
     return "time", f"only {format_chance(chance)} likely to be in time, taking {taken}", at
 

@@ -24,6 +24,7 @@ KINDS = {
 }
 _LIMITS = {
     "deadline": "the deadline",
+    "confidence": "the confidence",
     "budget": "the budget",
     "markets": "markets",
     "regions": "regions",

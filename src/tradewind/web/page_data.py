@@ -65,7 +65,7 @@ def data(plans: Plans) -> dict[str, Any]:
         "best": best[0] if best else None,
         "deadline": _number(plans.deadline_hours),
         "budget": limits.budget,
-        "confidence": limits.confidence,
+        "confidence": limits.sure,
         "kinds": [
             [kind, KINDS.get(kind, clean(kind)), count]
             for kind, count in Counter(one.kind for one in lost).most_common()

@@ -199,7 +199,7 @@ def _asked(plans: ServingPlans) -> str:
         ("Lengths", words.lengths(plans)),
         ("Targets", words.targets(plans)),
         ("Availability", f"{100 * serve.availability:g}%"),
-        ("Confidence", f"{limits.confidence:.0%}"),
+        ("Confidence", f"{limits.margin:.0%}"),
     ]
     if limits.budget is not None:
         rows.append(("Budget", f"{words.money(limits.budget)} a month"))

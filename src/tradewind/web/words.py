@@ -151,7 +151,7 @@ def asked(plans: Plans) -> list[tuple[str, str]]:
         ("Budget", "none" if limits.budget is None else money(limits.budget)),
     ]
     if plans.deadline_hours is not None:
-        found.append(("Confidence", f"{limits.confidence * 100:.4g}%"))
+        found.append(("Confidence", f"{limits.sure * 100:.4g}%"))
     if limits.late is not None:
         found.append(("Late", f"{money(limits.late)} an hour"))
     return found + _places(limits)

@@ -219,9 +219,9 @@ LIMITS = Section(
             "confidence",
             kinds.SHARE,
             "wanted chance of meeting the deadline; for `serve`, of machines as fast as planned",
-            "90%",
+            "95%",
             (),
-            "80%",
+            "90%; for `serve` 80%",
         ),
         Field("budget", kinds.MONEY, "what it may cost, everything counted", "$2,000"),
         Field(

@@ -124,13 +124,25 @@ def catalog(repeat: int, as_json: bool) -> None:
     """,
 )
 @_repeats
+@click.option(
+    "--asks",
+    type=click.IntRange(min=0),
+    default=500,
+    show_default=True,
+    help="Random asks whose plans are held against an exhaustive search; 0 for none.",
+)
 @_json
-def plan(repeat: int, as_json: bool) -> None:
-    """How long it takes to plan, in a running program and as a command from nothing."""
+def plan(repeat: int, asks: int, as_json: bool) -> None:
+    """How long it takes to plan, in a running program and as a command from nothing; and by how
+    much plans are dearer than the least that a search without any shortcut finds."""
     from tradewind.bench import plan as bench
+    from tradewind.bench import regret
 
     with render.busy("planning"):
         found = bench.measure(repeat)
+    if asks:
+        with render.bars(["asks"], quiet=as_json) as bar:
+            found |= regret.measure(asks, lambda done: bar("asks", done, asks))
     _figures(found, as_json)
 
 

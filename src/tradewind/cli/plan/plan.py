@@ -97,7 +97,7 @@ def of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("data-region", "PLACE", "In which region, e.g. aws/eu-west-1."),
             ("deadline", "TIME", "Done in 48h, or by 2026-12-01T08:00+01:00."),
             ("late", "MONEY/h", "What an hour past it costs you, e.g. '$20/h'. Default: nothing."),
-            ("confidence", "SHARE", "Wanted chance of meeting it. Default: 80%."),
+            ("confidence", "SHARE", "Wanted chance of meeting it. Default: 90%."),
             ("budget", "MONEY", "Maximum cost, e.g. '$2000'."),
             ("provider", "GLOB", f"Only these providers.{many}"),
             ("exclude", "GLOB", f"Not these providers or regions.{many}"),

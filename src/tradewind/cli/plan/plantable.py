@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tradewind.model.plan import Loser, Plan, Plans
 
 COMMITMENTS = {"1y": "a year", "3y": "three years"}
+_ANOTHER_SUM = 0.02  # of the cost, from which what is expected in all is worth a word
 MARKETS = {"on_demand": "on demand", "spot": "on spot", "reserved": "that you hold"}
 
 
@@ -56,7 +57,7 @@ def keeps_limits(plan: Plan, plans: Plans) -> bool:
         return False
     if plans.deadline_hours is None:
         return True
-    return plan.hours <= plans.deadline_hours and plan.chance >= limits.confidence
+    return plan.hours <= plans.deadline_hours and plan.chance >= limits.sure
 
 
 def plan_table(plans: Sequence[Plan]) -> None:
@@ -71,10 +72,24 @@ def plan_table(plans: Sequence[Plan]) -> None:
         Column("SURE", right=True, keep=6),
         Column("HAD", right=True, keep=6),
     ]
-    moves = any(_moving(plan) for plan in plans)
-    if moves:
+    after = [column.title for column in columns].index("COST") + 1
+    rows = [_row(plan) for plan in plans]
+    if any(expected(plan) for plan in plans):
+        columns.insert(after, Column("EXPECTED", right=True, keep=8))
+        for row, plan in zip(rows, plans, strict=True):
+            row.insert(after, f"${dollars(usd(plan.expected or plan.cost))}")
+    if any(_moving(plan) for plan in plans):
         columns.append(Column("MOVING", right=True, keep=5))
-    render.table(columns, [_row(plan) + [_moving(plan)] * moves for plan in plans])
+        for row, plan in zip(rows, plans, strict=True):
+            row.append(_moving(plan))
+    render.table(columns, rows)
+
+
+def expected(plan: Plan) -> str:
+    """What is expected to be paid in all, where refusals make that another sum than the cost."""
+    if plan.expected and abs(plan.expected - plan.cost) >= _ANOTHER_SUM * plan.cost:
+        return format_money(plan.expected, digits=2)
+    return ""
 
 
 def _moving(plan: Plan) -> str:

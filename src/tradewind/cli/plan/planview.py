@@ -18,6 +18,7 @@ from tradewind.cli.plan.plantable import (
     about_cost,
     at_place,
     dollars,
+    expected,
     how_many,
     in_words,
     machines,
@@ -56,6 +57,7 @@ def show(plans: Plans) -> None:
         click.echo()
         plan_table(plans.plans)
         _show_later(plans)
+        _show_surer(plans)
         shown = _show_front(plans, plans.plans)
         _show_losers(plans, [*plans.plans, *shown])
     _show_assumptions(plans)
@@ -72,6 +74,8 @@ def recommendation(plans: Plans) -> str:
         sure = f", {format_chance(best.chance)} sure"
     if best.had < _SURELY_HAD:
         sure += f"; {format_chance(best.had)} likely to be available"
+        if other := expected(best):
+            sure += f", {other} expected in all"
     return (
         f"{verb} {machines(best)} ({best.accelerators}× {best.accelerator}) {at_place(best)}: "
         f"{about_cost(best)} in {span(best.hours)}{sure}."
@@ -233,6 +237,19 @@ def _show_later(plans: Plans) -> None:
     if len(parts) < 2:
         parts.append("more time would save little")
     render.paragraph(f"Another deadline: {'; '.join(parts)}.", indent="  ")
+
+
+def _show_surer(plans: Plans) -> None:
+    """What it costs to be surer to be in time."""
+    parts, before = [], ""
+    for one in plans.surer:
+        cost = format_money(one.plan.cost, digits=2) if one.plan else "nothing would do"
+        chosen = one.confidence == plans.workload.limits.sure
+        if cost != before or chosen:
+            parts.append(f"{100 * one.confidence:.4g} % sure: {cost}")
+        before = cost
+    if len({part.partition(": ")[2] for part in parts}) > 1:
+        render.paragraph(f"What certainty costs: {'; '.join(parts)}.", indent="  ")
 
 
 def _show_front(plans: Plans, few: Sequence[Plan]) -> list[Plan]:

@@ -86,7 +86,7 @@ def _data(work: Workload) -> str:
 
 def limit_words(work: Workload) -> str:
     limits = work.limits
-    sure = f" ({100 * limits.confidence:.4g} % sure)"
+    sure = f" ({100 * limits.sure:.4g} % sure)"
     words = []
     if limits.within_s is not None:
         words.append(f"done in {format_duration(limits.within_s)}{sure}")

@@ -113,7 +113,7 @@ def _changes(planner: Planning) -> list[str]:
         _tried(planner, "with weights of 16 bits", {"serve": replace(serve, weights=None)}, made)
     if serve.engine is not None:
         _tried(planner, "with the usual engine", {"serve": replace(serve, engine=None)}, made)
-    if limits.confidence > _MIDDLE:
+    if limits.margin > _MIDDLE:
         words = "with limits.confidence 50%, which is without a margin for slow machines"
         _tried(planner, words, {"limits": replace(limits, confidence=_MIDDLE)}, made)
     if serve.tp is not None:

@@ -163,7 +163,7 @@ class Planner:
             if not any(formats.native(chip, formats.named(name)) for chip, _ in chips)
         ]
         return layouts.found(
-            self.serve, self.model, self.traffic.mix, chips, self.workload.limits.confidence,
+            self.serve, self.model, self.traffic.mix, chips, self.workload.limits.margin,
             self.own,
         )  # fmt: skip
 
@@ -355,7 +355,7 @@ class Planner:
             "machines fail, and spot machines are interrupted, independently of each other",
             "where spot cannot be had, on-demand stands in, and its price is counted for that time",
             f"steps and first tokens are as fast as planned with a chance of "
-            f"{self.workload.limits.confidence:.0%} each (limits.confidence): measure a replica "
+            f"{self.workload.limits.margin:.0%} each (limits.confidence): measure a replica "
             "before you buy many",
             "requests are spread evenly over replicas; the front that does so is not priced",
         ]
