@@ -118,6 +118,7 @@ class MachineUnderTest:
         *,
         speed: float = SPEED,
         hard_stop_s: int = 36_000,
+        leg: int = 1,
         **more: Any,
     ) -> None:
         self.run, self.rank, self.speed = run, rank, speed
@@ -128,6 +129,7 @@ class MachineUnderTest:
         self.boot = Boot(
             store_url=run.calm.url,
             run_id=RUN,
+            leg=leg,
             rank=rank,
             nodes=run.nodes,
             machine_id=self.name,
@@ -135,7 +137,7 @@ class MachineUnderTest:
             launch_id=f"l-1-{os.getpid()}-{abs(hash(str(run.folder)))}",
             hard_stop_s=hard_stop_s,
             after=2,
-            **({"leg": 1, "notice": str(self.notice)} | more),
+            **({"notice": str(self.notice)} | more),
         )
         (self.folder / "boot.json").write_bytes(json.encode(self.boot))
         self.supervisor: Supervisor
