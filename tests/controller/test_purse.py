@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,11 +19,12 @@ from tests.lifecycle.builders import (
     a_request,
 )
 from tradewind.base import clock
-from tradewind.base.errors import NoAccess, SourceFailed
+from tradewind.base.errors import BadFile, NoAccess, SourceFailed
 from tradewind.controller.drive import performer
 from tradewind.controller.purse import AskMonth, Purse
 from tradewind.journal import journal
 from tradewind.ledger.budgets import Budget, Budgets
+from tradewind.ledger.postings import cost_of
 from tradewind.model import places
 from tradewind.model.event import (
     Closed,
@@ -251,3 +254,39 @@ def test_a_damaged_journal_stops_nobody_else() -> None:
     store = MemoryStore()
     recorded(store, "other", asked("other"))  # of a run that was never submitted
     assert cap(purse(store)) == 20 * USD
+
+
+@pytest.mark.parametrize("name", ["price", "start_cost"])
+def test_numbers_that_cannot_be_trouble_no_other_run(name: str) -> None:
+    """An overflow met in one journal ended the passes of all other runs of its project."""
+    store = MemoryStore()
+    recorded(store, "run-1", submitted("run-1"), asked("run-1"), *machine("run-1", 3600))
+    recorded(store, "run-2", submitted("run-2"))
+    key = f"runs/run-1/journal/{2:020d}.json"
+    data = store.get(key)
+    huge = re.sub(rf'"{name}":\d+'.encode(), f'"{name}":{10**400}'.encode(), data)
+    assert huge != data
+    store.replace(key, huge)
+    with pytest.raises(BadFile):
+        journal.read(store, "run-1")
+    purse = Purse(store, lambda: BUDGETS)
+    assert purse.open()
+    assert purse.month(AskMonth("run-2", NLP, buying=False)) is not None
+    assert purse.due() is not None or not BUDGETS.tell
+
+
+def test_what_adds_up_to_nonsense_troubles_no_other_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    recorded(store, "run-1", submitted("run-1"), asked("run-1"), *machine("run-1", 3600))
+    recorded(store, "run-2", submitted("run-2"))
+    whole = cost_of
+
+    def broken(run_id: str, *given: Any, **more: Any) -> Any:
+        if run_id == "run-1":
+            raise OverflowError("cannot convert float infinity to integer")
+        return whole(run_id, *given, **more)
+
+    monkeypatch.setattr("tradewind.controller.purse.cost_of", broken)
+    purse = Purse(store, lambda: BUDGETS)
+    assert purse.open()
+    assert purse.month(AskMonth("run-2", NLP, buying=False)) is not None

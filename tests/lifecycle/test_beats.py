@@ -165,7 +165,7 @@ LIES = st.builds(
     at_risk=st.booleans(),
     idle_s=_AMOUNTS,
     stalled_s=_AMOUNTS,
-    usage=st.builds(Usage, writes=st.sampled_from([0, 2**63 - 1]), byte_s=st.just(2**63 - 1)),
+    usage=st.builds(Usage, writes=st.sampled_from([0, 1_000_000]), byte_s=st.just(2**63 - 1)),
 )
 LIMITED: tuple[dict[str, Any], ...] = (
     {},
@@ -202,3 +202,15 @@ def test_machines_are_asked_to_sign_where_the_store_has_a_seed() -> None:
         event = actions[-1].event  # type: ignore[union-attr]
         assert isinstance(event, LegRequested)
         assert event.request.signed is signs
+
+
+@pytest.mark.parametrize("name", ["writes", "reads", "bytes_in", "bytes_out", "gone"])
+def test_no_machine_asks_more_of_a_store_than_it_can(name: str) -> None:
+    """One such heartbeat booked 46 trillion dollars, and its project's month was over."""
+    state = state_of_signed()
+    most = Usage(**{name: 2**63 - 1})
+    assert beats.read(state, "m1", said(structs.replace(a_beat(), usage=most)), SEED) is None
+    later = structs.replace(a_beat(), usage=most, uptime_s=1e15)
+    assert beats.read(state, "m1", said(later), SEED) is None
+    much = structs.replace(a_beat(), usage=Usage(**{name: 100_000}))
+    assert beats.read(state, "m1", said(much), SEED) == much

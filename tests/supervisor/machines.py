@@ -17,6 +17,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tests.lifecycle.builders import AT, WAY
+from tradewind.base import signing
 from tradewind.base.errors import NotFound, SourceFailed
 from tradewind.journal import journal
 from tradewind.model import places
@@ -117,6 +118,7 @@ class MachineUnderTest:
         *,
         speed: float = SPEED,
         hard_stop_s: int = 36_000,
+        leg: int = 1,
         **more: Any,
     ) -> None:
         self.run, self.rank, self.speed = run, rank, speed
@@ -127,7 +129,7 @@ class MachineUnderTest:
         self.boot = Boot(
             store_url=run.calm.url,
             run_id=RUN,
-            leg=1,
+            leg=leg,
             rank=rank,
             nodes=run.nodes,
             machine_id=self.name,
@@ -168,7 +170,7 @@ class MachineUnderTest:
             data = self.run.calm.get(places.heartbeat(RUN, self.name))
         except NotFound:
             return None
-        return json.decode(data, type=Heartbeat)
+        return json.decode(signing.bare(data), type=Heartbeat)
 
     def does(self, *doing: str) -> Heartbeat:
         """Waits until it reports one of these."""
@@ -180,7 +182,7 @@ class MachineUnderTest:
         return until(told, f"{doing}; {self.beat()}")
 
     def log(self) -> str:
-        return read_logs(self.run.calm, RUN, 1, self.rank).decode()
+        return read_logs(self.run.calm, RUN, self.boot.leg, self.rank).decode()
 
     def spool(self) -> str:
         return (self.folder / "spool.log").read_text(errors="replace")

@@ -76,6 +76,14 @@ def test_what_is_ignored_stays(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_code_of_the_job_is_no_output_of_it(tmp_path: Path) -> None:
+    """It would be put back on the next machine, as whoever could write it has left it."""
+    user = fill(tmp_path / "user", "src/train.py", "src/lib.so", "out/a.csv")
+    with pytest.raises(InvalidValue, match=r"names code of the job: src/lib.so, src/train.py"):
+        pack(user, tmp_path / "b.tar.gz", outputs=["out", "./src"])
+    assert pack(user, tmp_path / "b.tar.gz", outputs=["./out", "src/*.csv"]).files == 3
+
+
 def test_what_is_too_large_is_named(tmp_path: Path) -> None:
     user = fill(tmp_path / "user", "small", "data/huge.bin")
     (user / "data" / "huge.bin").write_bytes(b"0" * 5000)

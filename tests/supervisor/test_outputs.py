@@ -11,9 +11,11 @@ import pytest
 from msgspec import json
 
 from tests.supervisor.machines import RUN, MachineUnderTest, until
+from tradewind.base import clock, signing
 from tradewind.base.errors import BadFile, NoAccess, TooLarge
-from tradewind.model import places
+from tradewind.model import globs, places
 from tradewind.model.event import LegDraining
+from tradewind.model.job import Job as JobFacts
 from tradewind.model.outputs import OutputFile
 from tradewind.model.outputs import Outputs as Listed
 from tradewind.store.local import LocalStore
@@ -22,6 +24,11 @@ from tradewind.supervisor.outputs import Outputs, download, newest
 
 Launch = Callable[..., MachineUnderTest]
 DRAIN = LegDraining(leg=1, cause="moved", reason="there is a better way")
+
+
+KEY = signing.given(b"seed", "l-1", RUN)
+SIGNING = {"key": KEY}
+OTHERS = signing.given(b"seed", "l-2", "another-run")
 
 
 class Job:
@@ -33,7 +40,7 @@ class Job:
         self.store = LocalStore(tmp_path / "store")
         self.said: list[str] = []
         self.outputs = Outputs(
-            self.store, RUN, leg, 0,
+            self.store, RUN, leg, 0, key=KEY,
             patterns=patterns or ("out", "log.csv"), folder=self.folder, remark=self.said.append,
         )  # fmt: skip
 
@@ -45,7 +52,7 @@ class Job:
 
     def bring(self) -> dict[str, OutputFile]:
         self.outputs.finish(60)
-        found = newest(self.store, RUN, 0, before=1000)
+        found = newest(self.store, RUN, 0, before=1000, key=KEY)
         return {each.path: each for each in found.files} if found else {}
 
     def text(self, file: OutputFile) -> str:
@@ -147,10 +154,10 @@ def test_the_next_leg_goes_on_with_them(tmp_path: Path) -> None:
     # One that was replaced and lives on changes nothing for others.
     job.write("log.csv", "1\nlate\n")
     job.bring()
-    assert second.text(newest(job.store, RUN, 0, before=9).files[0]) == "1\n2\n"  # type: ignore[union-attr]
+    assert second.text(newest(job.store, RUN, 0, before=9, key=KEY).files[0]) == "1\n2\n"  # type: ignore[union-attr]
 
 
-def poison(store: LocalStore, leg: int = 1, **changed: Any) -> None:
+def poison(store: LocalStore, leg: int = 1, key: str = KEY, **changed: Any) -> None:
     data = b"poison"
     file = {
         "path": "out/a", "size": len(data), "sha256": hashlib.sha256(data).hexdigest(),
@@ -158,7 +165,8 @@ def poison(store: LocalStore, leg: int = 1, **changed: Any) -> None:
     } | changed  # fmt: skip
     store.replace(places.output_files(RUN, 0) + "1-ab-1", data)
     told = {"leg": leg, "rank": 0, "step": 1.0, "files": [file]}
-    store.replace(places.outputs(RUN, 0, leg), json.encode(told))
+    data = signing.signed(json.encode(told), key, signing.OUTPUTS)
+    store.replace(places.outputs(RUN, 0, leg), data)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +182,7 @@ def poison(store: LocalStore, leg: int = 1, **changed: Any) -> None:
 def test_a_list_that_is_not_ours_is_no_list(tmp_path: Path, changed: dict[str, Any]) -> None:
     job = Job(tmp_path, 2)
     poison(job.store, **changed)
-    assert newest(job.store, RUN, 0, before=9) is None
+    assert newest(job.store, RUN, 0, before=9, key=KEY) is None
     job.outputs.put_back()
     assert not list(job.folder.iterdir())
     assert not (tmp_path / "escaped").exists()
@@ -188,14 +196,37 @@ def test_what_the_workload_does_not_name_is_not_put_back(tmp_path: Path) -> None
     assert (job.folder / "train.py").read_text() == "mine"
 
 
-def test_what_came_with_a_local_job_is_not_replaced(tmp_path: Path) -> None:
+def test_what_came_with_a_job_is_not_replaced(tmp_path: Path) -> None:
+    """And what was brought of it before is kept until the job changes the file."""
     job = Job(tmp_path, 2)
     job.write("out/a", "mine")
     poison(job.store)
-    job.outputs.put_back(sparing=True)
-    assert (job.folder / "out/a").read_text() == "mine"
     job.outputs.put_back()
-    assert (job.folder / "out/a").read_text() == "poison"
+    assert (job.folder / "out/a").read_text() == "mine"
+    job.write("out/b", "new")
+    assert job.text(job.bring()["out/a"]) == "poison"
+    job.write("out/a", "mine, and more")
+    assert job.text(job.bring()["out/a"]) == "mine, and more"
+
+
+@pytest.mark.parametrize("key", ["", OTHERS, signing.key_of(b"seed", "l-1")], ids=str)
+def test_a_list_that_another_run_has_written_is_none(tmp_path: Path, key: str) -> None:
+    """Every machine of a store may write there, and knows its own keys."""
+    job = Job(tmp_path, 2, "out", "*.csv")
+    poison(job.store, key=key)
+    assert newest(job.store, RUN, 0, before=9, key=KEY) is None
+    job.outputs.put_back()
+    assert not list(job.folder.iterdir())
+    assert newest(job.store, RUN, 0, before=9, key=KEY, unsigned=True) is not None
+
+
+def test_a_first_leg_takes_nothing_and_a_later_one_nothing_of_its_own(tmp_path: Path) -> None:
+    for leg in (1, 2):
+        job = Job(tmp_path, leg)
+        poison(job.store, leg=leg)
+        job.outputs.put_back()
+        assert not list(job.folder.iterdir())
+        job.store.delete(places.outputs(RUN, 0, leg))
 
 
 def test_a_download_stays_in_its_folder_and_is_what_was_listed(tmp_path: Path) -> None:
@@ -232,18 +263,55 @@ def test_a_list_of_another_rank_or_leg_is_none(tmp_path: Path) -> None:
     data = job.store.get(places.outputs(RUN, 0, 1))
     job.store.replace(places.outputs(RUN, 0, 2), data)
     job.store.replace(places.outputs(RUN, 0, 3), b"{")
-    found = newest(job.store, RUN, 0, before=9)
+    found = newest(job.store, RUN, 0, before=9, key=KEY)
     assert isinstance(found, Listed)
     assert found.leg == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "code"),
+    [
+        ("**", True), ("*", True), ("*.py", True), ("**/*.py", True), ("js*", True),
+        ("./*", True), ("lib/x.py", True), ("log*", True), ("**/*", True), ("*.s?", True),
+        ("out", False), ("*.csv", False), ("log*.csv", False), ("out/**", False),
+        ("**/*.pt", False), ("samples/*.png", False), ("losses*", False),
+    ],
+)  # fmt: skip
+def test_patterns_that_name_what_a_job_imports_are_refused(pattern: str, code: bool) -> None:
+    """At `plan` already: what is put back must not become code."""
+    faults = list(JobFacts.faults({"command": "python train.py", "outputs": (pattern,)}))
+    assert [fault.field for fault in faults] == (["outputs"] if code else [])
+
+
+def plainly_fits(parts: list[str], wanted: list[str]) -> bool:
+    """As it is said, in exponential time."""
+    if not wanted:
+        return True
+    if wanted[0] == "**":
+        return any(plainly_fits(parts[at:], wanted[1:]) for at in range(len(parts) + 1))
+    return bool(parts) and parts[0] == wanted[0] and plainly_fits(parts[1:], wanted[1:])
+
+
+def test_patterns_fit_as_they_are_said_to_and_in_time() -> None:
+    draw = clock.generator(7)
+    for _ in range(3000):
+        parts = draw.choices("ab", k=draw.randint(1, 7))
+        wanted = draw.choices(["a", "b", "**"], k=draw.randint(1, 5))
+        found = globs.fits("/".join(parts), ["/".join(wanted)])
+        assert found == plainly_fits(parts, wanted), (parts, wanted)
+    # Nine in 30 folders took 81 seconds.
+    assert not globs.fits("/".join("a" * 200), ["/".join(["**", "a"] * 99 + ["b"])])
 
 
 # -- with a real supervisor ------------------------------------------------------------------------
 
 
 def test_at_the_end_they_are_in_the_store_before_the_end_is_told(launch: Launch) -> None:
-    machine = launch("mkdir out; echo w > out/best.pt; echo no > other", outputs=["out"])
+    machine = launch(
+        "mkdir out; echo w > out/best.pt; echo no > other", outputs=["out"], machine=SIGNING
+    )
     machine.does("finished")
-    found = newest(machine.run.calm, RUN, 0, before=9)
+    found = newest(machine.run.calm, RUN, 0, before=9, key=KEY)
     assert [each.path for each in found.files] == ["out/best.pt"]  # type: ignore[union-attr]
 
 
@@ -252,10 +320,11 @@ def test_a_job_that_saves_has_its_outputs_brought_while_it_runs(launch: Launch) 
     machine = launch(
         f"echo 1 > log.csv; echo '{told}' > new; mv new $TRADEWIND_PROGRESS; echo go; sleep 1000",
         outputs=["log.csv"],
+        machine=SIGNING,
     )
     machine.said("go")
-    until(lambda: newest(machine.run.calm, RUN, 0, before=9), "the outputs")
-    found = newest(machine.run.calm, RUN, 0, before=9)
+    until(lambda: newest(machine.run.calm, RUN, 0, before=9, key=KEY), "the outputs")
+    found = newest(machine.run.calm, RUN, 0, before=9, key=KEY)
     assert found is not None
     assert [each.path for each in found.files] == ["log.csv"]
 
@@ -265,11 +334,12 @@ def test_a_job_that_must_go_has_its_outputs_brought(launch: Launch) -> None:
         'trap "echo last >> log.csv; exit 3" TERM; echo first > log.csv; echo begun;'
         " while :; do sleep 0.05; done",
         outputs=["log.csv"],
+        machine=SIGNING,
     )
     machine.said("begun")
     machine.run.record(DRAIN)
     machine.does("stopped")
-    found = newest(machine.run.calm, RUN, 0, before=9)
+    found = newest(machine.run.calm, RUN, 0, before=9, key=KEY)
     assert found is not None
     key = places.output_files(RUN, 0) + found.files[0].name
     assert machine.run.calm.get(key) == b"first\nlast\n"
@@ -281,11 +351,14 @@ def test_a_machine_finds_what_an_earlier_leg_has_brought(launch: Launch, tmp_pat
     name = "0-ab-1"
     store.replace(places.output_files(RUN, 0) + name, data)
     file = OutputFile("log.csv", len(data), hashlib.sha256(data).hexdigest(), name)
-    store.replace(places.outputs(RUN, 0, 0), json.encode(Listed(0, 0, 5.0, (file,))))
-    machine = launch("cat log.csv; echo more >> log.csv", outputs=["log.csv"])
+    listed = signing.signed(json.encode(Listed(1, 0, 5.0, (file,))), KEY, signing.OUTPUTS)
+    store.replace(places.outputs(RUN, 0, 1), listed)
+    machine = launch(
+        "cat log.csv; echo more >> log.csv", outputs=["log.csv"], machine=SIGNING | {"leg": 2}
+    )
     machine.does("finished")
     assert "from before" in machine.log()
-    found = newest(machine.run.calm, RUN, 0, before=9)
+    found = newest(machine.run.calm, RUN, 0, before=9, key=KEY)
     assert found is not None
     key = places.output_files(RUN, 0) + found.files[0].name
     assert machine.run.calm.get(key) == b"from before\nmore\n"

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from tradewind.base.errors import InvalidValue, MissingExtra, NotFound
-from tradewind.model import buckets, places
+from tradewind.model import bounds, buckets, places
 from tradewind.providers import registry
 from tradewind.providers.cloud import Identifies, Lease, Rentable, Shared
 from tradewind.store.base import Store
@@ -61,7 +61,7 @@ def footprint(store: Store, cloud: Rentable) -> Any:
 def written(store: Store, cloud: Rentable) -> Any:
     """What setup has written down there; None: nothing."""
     try:
-        return cloud.decoded(store.get(places.footprint(cloud.name)))
+        return cloud.decoded(store.get(places.footprint(cloud.name), most=bounds.RECORD))
     except NotFound:
         return None
 

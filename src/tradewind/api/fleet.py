@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tradewind.base.errors import BadFile, TradewindError
 from tradewind.base.ownfiles import home
 
 if TYPE_CHECKING:
     from tradewind.api.lending import Lending
     from tradewind.controller.controller import Controller
     from tradewind.controller.loop import Loop
-    from tradewind.model.run import Facts
+    from tradewind.model.run import Facts, Listing, Machine, Request
     from tradewind.providers.base import Provider
     from tradewind.providers.local.provider import LocalProvider
     from tradewind.store.base import Store
@@ -38,10 +40,34 @@ def providers(store: Store, lending: Lending | None = None) -> dict[str, Provide
     from tradewind.providers import registry
 
     found: dict[str, Provider] = {registry.LOCAL: local(store)}
-    for name, (cloud, record) in clouds.set_up(store).items():
-        pack = Packer(store, cloud, record, lending)
-        found[name] = cloud.opened(record, clouds.owner(store), pack)
+    for name in registry.RENTED:
+        try:
+            cloud = registry.rentable(name)
+            record = clouds.footprint(store, cloud)
+            if record is None:
+                continue
+            pack = Packer(store, cloud, record, lending)
+            found[name] = cloud.opened(record, clouds.owner(store), pack)
+        except BadFile as error:  # what the store says of it: runs elsewhere are looked after
+            found[name] = Unusable(error)
     return found
+
+
+class Unusable:
+    """A provider of which it is not known where its machines are: each pass says why, nothing is
+    concluded about its machines, and nothing is bought."""
+
+    def __init__(self, error: TradewindError) -> None:
+        self._error = error
+
+    def list_machines(self) -> Listing:
+        raise self._error
+
+    def launch(self, request: Request, after: int, key: str = "") -> Sequence[Machine]:
+        raise self._error
+
+    def terminate(self, machine_ids: Sequence[str]) -> None:
+        raise self._error
 
 
 def facts(provider: str) -> Facts:

@@ -1,8 +1,9 @@
 """The output files of a run's job, as its machines have brought them: listed and fetched.
 
-Each machine of a leg brings its own, by its rank. What a list names beyond the workload's own
-patterns is not shown: machines write those lists. Nothing is written outside of the folder that was
-asked for, and no file there that differs is overwritten unless that is said.
+Each machine of a leg brings its own, by its rank. Only lists that a launch of this run has signed
+count, and what they name beyond the workload's own patterns is not shown. Nothing is
+written outside of the folder that was asked for, and no file there that differs is overwritten
+unless that is said.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tradewind.base import clock
 from tradewind.base.errors import InvalidValue, NoAccess, NotFound
 from tradewind.base.units import format_names
 from tradewind.lifecycle.state import RunState
@@ -44,16 +46,20 @@ def patterns(state: RunState) -> tuple[str, ...]:
     return tuple(each for each in given or () if isinstance(each, str))
 
 
-def listed(store: Store, run_id: str, state: RunState) -> list[Output]:
-    """By rank and path."""
+def listed(store: Store, run_id: str, state: RunState, *, unsigned: bool = False) -> list[Output]:
+    """By rank and path. `unsigned`: of lists, too, that no launch of this run has signed, as all
+    are that an earlier Tradewind has written."""
     from tradewind.supervisor.outputs import newest
 
+    key = "" if unsigned else _key(store, run_id, state)
     wanted, last = patterns(state), max(state.requests, default=0)
     most = max((request.way.nodes for request in state.requests.values()), default=0)
     found = []
     for name in store.folders(places.output_lists(run_id)) if wanted else ():
         rank = int(name) if name.isdecimal() and len(name) == 4 else most
-        told = newest(store, run_id, rank, before=last + 1) if rank < most else None
+        told = None
+        if rank < most:
+            told = newest(store, run_id, rank, before=last + 1, key=key, unsigned=unsigned)
         for file in told.files if told is not None else ():
             if globs.fits(file.path, wanted):
                 assert told is not None
@@ -68,6 +74,25 @@ def listed(store: Store, run_id: str, state: RunState) -> list[Output]:
                     )
                 )
     return sorted(found, key=lambda each: (each.rank, each.path))
+
+
+def _key(store: Store, run_id: str, state: RunState) -> str:
+    """Empty where the machines of a run, of an early Tradewind, signed nothing."""
+    from tradewind.base import signing
+    from tradewind.controller import seed
+
+    if not any(request.signed for request in state.requests.values()):
+        return ""
+    try:
+        found = seed.find(store)
+    except NoAccess as error:
+        raise NoAccess(
+            f"whether machines of {run_id} have brought its output files cannot be checked:"
+            f" {error.message}",
+            hint="whoever may read keys/ of the store can; --unsigned takes them unchecked",
+        ) from None
+    # Without a seed nobody has signed anything, and anybody could have.
+    return signing.key_of_run(found or clock.secret(signing.SEED_BYTES), run_id)
 
 
 def chosen(outputs: Sequence[Output], paths: Sequence[str], rank: int) -> list[Output]:

@@ -261,7 +261,11 @@ def submit(store: Store, spec: Spec, folder: Path, wish: Wish | None = None) -> 
     try:
         with tempfile.TemporaryDirectory() as place:
             include = spec.job.get("include", ())
-            packed = bundle.pack(folder, Path(place) / "bundle.tar.gz", include=include)
+            below = str(spec.job.get("workdir") or ".")
+            outputs = [f"{below}/{each}" for each in spec.job.get("outputs") or ()]
+            packed = bundle.pack(
+                folder, Path(place) / "bundle.tar.gz", include=include, outputs=outputs
+            )
             sent = {"bundle": places.bundle(run_id), "bundle_sha256": packed.sha256}
             spec = replace(spec, job=spec.job | sent)
             # What is needed here first: where a full disk refuses it, nothing is in the store.

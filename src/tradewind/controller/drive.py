@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from tradewind.base import steps
-from tradewind.base.errors import InvalidValue, TradewindError, bug
+from tradewind.base.errors import InvalidValue, SourceFailed, TradewindError, bug
 from tradewind.controller.controller import Controller
 from tradewind.controller.listings import Listings
 from tradewind.controller.prices import Prices
@@ -104,10 +104,19 @@ def performer(
     if purse is not None:
         doers[AskMonth] = purse.month
 
+    def contained(step: Any) -> Any:
+        """Of a provider: what nobody has thought of is its trouble, and its outcome is unknown."""
+        try:
+            return doers[type(step)](step)
+        except TradewindError:
+            raise
+        except Exception as error:
+            raise SourceFailed(bug(type(step).__name__, error).message) from error
+
     def perform(step: Any) -> Any:
         if purse is not None and isinstance(step, ListAll | ListMachines | LaunchMachines):
             purse.done()  # the purchase is recorded, and making it may take minutes
-        return doers.get(type(step), in_store)(step)
+        return contained(step) if type(step) in doers else in_store(step)
 
     return perform
 

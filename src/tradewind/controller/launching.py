@@ -33,7 +33,7 @@ def launch(request: Request, after: int, seed: bytes) -> Steps[Event | None]:
         return MachinesFound(machines=found, reason="they were bought already")
     if any(queued.launch_id == request.launch_id for queued in listing.queued):
         return LegQueued(leg=leg, reason=UNTOLD[1])
-    key = signing.key_of(seed, request.launch_id) if request.signed else ""
+    key = signing.given(seed, request.launch_id, request.run_id) if request.signed else ""
     try:
         bought: Sequence[Machine] = yield LaunchMachines(request, after, key)
     except Refused as refused:

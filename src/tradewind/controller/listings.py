@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from tradewind.base.errors import SourceFailed, TradewindError
+from tradewind.base.errors import SourceFailed, TradewindError, bug
 from tradewind.model.run import Listing
 from tradewind.providers.asking import within
 from tradewind.providers.base import ListAll, Listed, Provider
@@ -46,5 +46,7 @@ class Listings:
             return self._providers[name].list_machines()
         except TradewindError as error:
             return error
+        except Exception as error:  # of a vendor's library, or ours: the others are seen to
+            return bug(name, error)
         finally:
             asked.release()

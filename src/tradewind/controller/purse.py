@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from tradewind.base import clock
-from tradewind.base.errors import BadFile, TradewindError
+from tradewind.base.errors import BadFile, SourceFailed, TradewindError
 from tradewind.controller import budgetfile
 from tradewind.journal import journal, runs_store
 from tradewind.journal.journal import Commit
@@ -66,7 +66,7 @@ class _Known(Struct, frozen=True):
         events = (event for commit in self.commits for event in commit.events)
         try:
             return cost_of(run_id, events, now=now_s).postings
-        except BadFile:
+        except (BadFile, ArithmeticError, ValueError):
             return ()  # as where the journal cannot be read at all
 
 
@@ -194,7 +194,9 @@ class Purse:
                 return read
             events = (event for commit in read.commits for event in commit.events)
             return _Known([], read.state, cost_of(run_id, events).postings)
-        except BadFile:
+        except SourceFailed:
+            raise
+        except Exception:  # in its journal, whatever it is: that is its own trouble
             return None
 
 

@@ -48,10 +48,12 @@ def look(providers: tuple[str, ...], at: float, memory: Memory) -> Steps[Sight]:
         for machine in listing.machines:
             of_run = sight.by_run.setdefault(machine.run_id, {})
             if of_run.get(machine.machine_id, (provider,))[0] != provider:
-                raise InvalidValue(
-                    f"two providers have a machine {machine.machine_id}",
+                twice = InvalidValue(
+                    f"another provider has a machine {machine.machine_id} too",
                     hint="this is a bug: ids begin with the provider's name",
                 )
+                sight.troubles.append((provider, twice))
+                continue
             of_run[machine.machine_id] = (provider, machine)
         for queued in listing.queued:
             sight.queued.setdefault(queued.run_id, {})[queued.launch_id] = (provider, queued)

@@ -110,7 +110,9 @@ class Book(Generic[C]):
         keys: list[str] = yield ListAfter(folder)
         if not keys:
             return []
-        whole = [key for n, key in enumerate(keys, 1) if _number(key, folder) == n * VOLUME]
+        # What else lies there is no volume, and what is in volumes is in commits too.
+        named = [key for key in keys if _NAME.fullmatch(key, len(folder))]
+        whole = [key for n, key in enumerate(named, 1) if _number(key, folder) == n * VOLUME]
         found: list[bytes] = yield GetMany(tuple(whole), bounds.VOLUME)
         commits: list[C] = []
         for key, data in zip(whole, found, strict=True):

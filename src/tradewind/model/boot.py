@@ -40,7 +40,8 @@ class Boot(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     python: str = ""
     """The interpreter that has Tradewind, where it is known; else the kit is installed."""
     key: str = ""
-    """What it signs with, so that no other machine speaks for it (tradewind/base/signing.py)."""
+    """What it signs with, so that no other machine speaks for it, or brings files for its run
+    (tradewind/base/signing.py)."""
     job_sha256: str = ""
     """Of the job that may run here; empty: whatever its journal says."""
     kit: str = ""

@@ -47,11 +47,34 @@ def _parts(pattern: str) -> list[str]:
 
 
 def _fits(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    if not wanted:
-        return True  # of a folder that was named, or the name itself
-    if wanted[0] == _ANY:
-        return any(_fits(parts[at:], wanted[1:]) for at in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], wanted[0]) and _fits(parts[1:], wanted[1:])
+    """Whether a name, or a folder above it, is meant. What stands between two `**` is looked for
+    once, and where it is first: what comes after a name's folder is free, so no later place could
+    do better, and the time is that of one length times the other however many `**` there are."""
+    at = 0
+    for number, block in enumerate(_blocks(wanted)):
+        last = len(parts) - len(block) if number else at
+        while at <= last and not _is_here(parts, at, block):
+            at += 1
+        if at > last or at + len(block) > len(parts):
+            return False
+        at += len(block)
+    return True
+
+
+def _blocks(wanted: Sequence[str]) -> list[list[str]]:
+    """What stands before, between and behind each `**`."""
+    blocks: list[list[str]] = [[]]
+    for part in wanted:
+        if part == _ANY:
+            blocks.append([])
+        else:
+            blocks[-1].append(part)
+    return blocks
+
+
+def _is_here(parts: Sequence[str], at: int, block: Sequence[str]) -> bool:
+    here = parts[at : at + len(block)]
+    return len(here) == len(block) and all(map(fnmatchcase, here, block))
 
 
 def _leads(parts: Sequence[str], wanted: Sequence[str]) -> bool:

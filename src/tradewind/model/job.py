@@ -10,6 +10,7 @@ from typing import Any
 from tradewind.base.errors import InvalidValue
 from tradewind.model import checks, globs, sensitive
 from tradewind.model.checks import Fault
+from tradewind.model.outputs import covers_code
 from tradewind.model.secrets import parse as parse_reference
 
 REPORT, STOP = "report", "stop"
@@ -60,6 +61,7 @@ class Job:
         yield from checks.listed(values, "not_secret", "include", "outputs")
         yield from _patterns(values, "include")
         yield from _patterns(values, "outputs")
+        yield from _code(values)
         env, secrets = values.get("env") or {}, values.get("secrets") or {}
         for table, names in (("env", env), ("secrets", secrets)):
             for name in names:
@@ -107,6 +109,14 @@ def _patterns(values: Mapping[str, Any], name: str) -> Iterator[Fault]:
         wrong = globs.problem(pattern) if isinstance(pattern, str) and pattern else ""
         if wrong:
             yield Fault(name, f"{checks.shown(pattern)}: {wrong}", "data/*.bin")
+
+
+def _code(values: Mapping[str, Any]) -> Iterator[Fault]:
+    """Outputs are put back into the folder on the next machine, where the job imports from."""
+    for pattern in values.get("outputs") or ():
+        if isinstance(pattern, str) and covers_code(pattern):
+            wrong = f"{checks.shown(pattern)} names code too, which a job imports from its folder"
+            yield Fault("outputs", f"{wrong}: name folders or endings of data", "out, '*.csv'")
 
 
 def _exposed(values: Mapping[str, Any]) -> Iterator[Fault]:

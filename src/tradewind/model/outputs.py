@@ -10,11 +10,15 @@ Machines write it, so it is read as a claim: what is beyond these bounds is no l
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from tradewind.base.errors import InvalidValue
+from tradewind.model import globs
 from tradewind.model.plausible import Amount, Count
 
 MOST_FILES = 10_000
@@ -63,3 +67,20 @@ def problem(path: str) -> str:
     if any(len(part.encode("utf-8", "surrogateescape")) > 200 for part in parts):
         return "a part of its path is longer than 200 bytes"
     return ""
+
+
+_CODE = re.compile(r".+\.(py|pyw|pyc|pyx|so|pth|sh)")
+_IMPORTED = (*sorted(sys.stdlib_module_names), "sitecustomize", "numpy", "torch", "tradewind")
+"""What a job may import, for instance. Python looks for it in the folder of the script first."""
+
+
+def covers_code(pattern: str) -> bool:
+    """Whether it names what a job would import from its folder, if it were there."""
+    if _CODE.fullmatch(pattern.rpartition("/")[2]):
+        return True
+    return any(globs.fits(f"{name}.{end}", [pattern]) for name in _IMPORTED for end in ("py", "so"))
+
+
+def code_among(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """Files of a job's folder that it may run or import, and that would be its outputs too."""
+    return [name for name in names if _CODE.fullmatch(name) and globs.fits(name, patterns)]

@@ -14,6 +14,14 @@ Amount = Annotated[float, Meta(ge=0, le=1e15)]
 Rate = Annotated[float, Meta(ge=1e-12, le=1e15)]
 """Of what is divided by."""
 Signed = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Money = Annotated[int, Meta(ge=0, le=10**15)]
+"""Micro-dollars: a thousand million dollars."""
+Few = Annotated[int, Meta(ge=-(10**6), le=10**6)]
+"""Of machines, and what is counted beside them."""
+Moment = Annotated[int, Meta(ge=-(10**9), le=10**11)]
+"""Seconds since 1970 by some clock, or a length of time: until the year 5138."""
+Span = Annotated[float, Meta(ge=-1e11, le=1e11)]
+"""The same with parts of seconds."""
 Label = Annotated[str, Meta(max_length=256)]
 MOST_WORDS = 4096
 Words = Annotated[str, Meta(max_length=MOST_WORDS)]

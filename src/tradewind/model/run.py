@@ -16,7 +16,18 @@ from msgspec.structs import replace
 from tradewind.base.errors import InvalidValue
 from tradewind.model.circle import Circle
 from tradewind.model.figures import Figures
-from tradewind.model.plausible import Amount, Code, Count, Label, Rate, Words
+from tradewind.model.plausible import (
+    Amount,
+    Code,
+    Count,
+    Few,
+    Label,
+    Moment,
+    Money,
+    Rate,
+    Span,
+    Words,
+)
 from tradewind.model.sensitive import redacted
 from tradewind.model.serving import Serving
 from tradewind.model.sustained import Steps
@@ -33,20 +44,20 @@ took the machine away. Else it is not known."""
 class Facts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a provider behaves: data, so that no code asks for its name."""
 
-    boot_timeout_s: int = 600
+    boot_timeout_s: Moment = 600
     """A machine whose supervisor has not reported after this long never will."""
-    notice_s: int = 0
+    notice_s: Moment = 0
     """How long before taking a spot machine it tells so; 0: it does not."""
-    billing_step_s: int = 1
+    billing_step_s: Moment = 1
     """Every step that was begun is paid whole."""
-    billing_least_s: int = 0
+    billing_least_s: Moment = 0
     """However short a machine's life is, so much is paid."""
-    billing_lead_s: int = 60
+    billing_lead_s: Moment = 60
     """Billing begins at most this long before a machine's own clock does, and ends at most this
     long after it shut itself down."""
     tokens: bool = False
     """A launch repeated with the same id buys nothing again."""
-    listing_lag_s: int = 120
+    listing_lag_s: Moment = 120
     """What was launched is listed after this long at the latest."""
     labels: str = "tags"
     """What run, leg and rank of a machine are read from again: `tags`, or `names` where it has no
@@ -88,40 +99,40 @@ class Way(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     zone: str
     instance_type: str
     market: str
-    nodes: int
+    nodes: Few
     """Machines: ranks of a leg."""
-    price: int
+    price: Money
     """Micro-dollars an hour for one machine, its disk and its address among them."""
-    rate: float
+    rate: Amount
     """Units of work a second, all machines together, as estimated."""
-    start_s: float
+    start_s: Span
     """From the launch to the first new step: boot, setup, fetching data and checkpoint to there."""
     guessed: bool = False
     """Its rate is no estimate: what is measured there says nothing of other machines."""
-    start_cost: int = 0
+    start_cost: Money = 0
     """Micro-dollars for moving data and checkpoint there, booked when a leg has come up: where
     nobody measures what is moved."""
-    bring: int = 0
+    bring: Money = 0
     """Micro-dollars that each leg will likely pay for reading its checkpoint out of the store. As
     all that is measured, it is booked by the bytes and not by this: it is for choosing, for the
     reserve and for the hard stop."""
-    bring_once: int = 0
+    bring_once: Money = 0
     """The same for the job's data, which each leg reads too."""
-    save: int = 0
+    save: Money = 0
     """Micro-dollars an hour that a leg will likely pay for what it writes into the store."""
-    pass_s: int = 0
+    pass_s: Moment = 0
     """Its machines are nobody to the store: for so long one of the passes lasts that they are lent.
     0: they have an identity of their own."""
-    disk_gb: int = 0
+    disk_gb: Count = 0
     """What the job needs of each machine's disk, where that is bought with the machine."""
-    disk_price: int = 0
+    disk_price: Money = 0
     """Of the price, what is for the disk."""
-    address_price: int = 0
+    address_price: Money = 0
     """Of the price, what is for an address of the machine's own in the world."""
     sustained: Steps = ()
     """Of the bare machine: what is paid the longer such machines are up in a month (sustained.py).
     `price` is what an hour costs at first, by which it is chosen; the ledger has the discount."""
-    workers: int = 1
+    workers: Few = 1
     """So many machines are one of the type: a slice of accelerators is sold with all its hosts."""
     rates: Rates | None = None
     """What the store costs a machine there; None where nobody charges for it, or not by that."""
@@ -172,31 +183,31 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was asked for, as it was when the run was submitted."""
 
     name: str
-    work: float
+    work: Amount
     """In steps of the job's own, or else in seconds of the plan's machines."""
     ways: tuple[Way, ...]
     """Where it may be done, from the plan; the first is the plan's own."""
     steps: bool = True
     """Whether it is counted in steps: where it is not, the job's own count says nothing of it."""
-    deadline_s: float | None = None
+    deadline_s: Span | None = None
     """By the world's clock, since 1970."""
     hard: bool = False
     """Past the deadline the work is worth nothing: stop."""
-    late: int | None = None
+    late: Money | None = None
     """Micro-dollars that an hour past the deadline costs its user; None: nothing."""
-    budget: int | None = None
+    budget: Money | None = None
     """Micro-dollars, for everything."""
-    tries: int = 3
+    tries: Few = 3
     """How often the job may fail by itself without getting further."""
-    max_duration_s: int | None = None
+    max_duration_s: Moment | None = None
     """How long its machines may be up, one leg after another; waiting for some does not count. From
     the beginning again when the run is resumed."""
-    idle_s: int | None = None
+    idle_s: Moment | None = None
     """A job that does nothing for so long is reported."""
     idle_stop: bool = False
     """And stopped."""
-    checkpoint_every_s: int = 600
-    checkpoint_bytes: int = 0
+    checkpoint_every_s: Moment = 600
+    checkpoint_bytes: Count = 0
     checkpoint_keep: int = 3
     """How many are kept."""
     checkpoint_stall_s: float | None = None
@@ -204,7 +215,7 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     worth while; None: every `checkpoint_every_s`."""
     data: str = ""
     """Where what the job reads lies; checkpoints are in the run's own folder of the store."""
-    data_bytes: int = 0
+    data_bytes: Count = 0
     """How much that is, where it was told."""
     job: dict[str, Any] = {}
     project: str = ""
@@ -214,9 +225,9 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When its machines may be up."""
     amounts: dict[str, float] = {}
     """What all of `work` comes to, where it was told: tokens, samples, epochs."""
-    predicted_cost: int | None = None
+    predicted_cost: Money | None = None
     """Micro-dollars for everything, as the plan had it; None where there was no plan."""
-    predicted_hours: float | None = None
+    predicted_hours: Amount | None = None
     """From the first launch to the last machine's end."""
     speed: float = 1.0
     """In a rehearsal, so many seconds of its world go by in one of ours. Prices are for an hour of
@@ -243,9 +254,9 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     launch_id: str
     """The provider's idempotency token where it has one, and a tag of every machine always."""
     run_id: str
-    leg: int
+    leg: Count
     way: Way
-    hard_stop_s: int
+    hard_stop_s: Moment
     """A machine shuts itself down when it has been up this long, whatever happens."""
     relieves: int = 0
     """The leg that saves and stops while these machines come up: not before it is over does their
@@ -256,7 +267,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     waits: bool = False
     """Its machines may have to queue for long, and others may work meanwhile: their job begins when
     the journal has them all, and not before."""
-    until_s: float | None = None
+    until_s: Span | None = None
     """When the window closes in which it was asked for, by the world's clock since 1970: whoever
     looks ends it then, and not because its own clock has another window. None: there is none."""
     signed: bool = False
@@ -270,16 +281,16 @@ class Machine(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     machine_id: str
     launch_id: str
     run_id: str
-    leg: int
-    rank: int
-    launched_s: int
+    leg: Count
+    rank: Count
+    launched_s: Moment
     """When billing began."""
-    ended_s: int | None = None
+    ended_s: Moment | None = None
     """When billing ended; None while it goes on."""
-    off_s: int | None = None
+    off_s: Moment | None = None
     """Since when nothing of it was paid but its disk, which was there until it ended: it had shut
     down, and was not removed yet. None: all of it was paid to its end."""
-    prices: tuple[tuple[int, int], ...] = ()
+    prices: tuple[tuple[Moment, Money], ...] = ()
     """What it cost, where its provider tells: from when on, how many micro-dollars an hour. Empty:
     what it was bought at."""
     ended_by: str = ""

@@ -21,6 +21,7 @@ from pathlib import Path
 from tradewind.base.errors import InvalidValue, NoAccess, NotFound
 from tradewind.base.units import format_bytes, format_names
 from tradewind.model import globs
+from tradewind.model.outputs import code_among
 from tradewind.supervisor import ignores, leftout, secretfiles
 from tradewind.supervisor.ignores import Ignores
 from tradewind.supervisor.leftout import LeftOut
@@ -58,10 +59,22 @@ class _Walk:
 
 
 def pack(
-    folder: Path, out: Path, *, include: Sequence[str] = (), most_bytes: int = MOST_BYTES
+    folder: Path,
+    out: Path,
+    *,
+    include: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    most_bytes: int = MOST_BYTES,
 ) -> Bundle:
-    """Writes the bundle to `out`, which lies outside the folder or is ignored there."""
+    """Writes the bundle to `out`, which lies outside the folder or is ignored there. `outputs`: the
+    job's, which no code of its own may be among."""
     entries, _ = _entries(folder, include)
+    code = code_among((entry.name for entry in entries), outputs)
+    if code:
+        raise InvalidValue(
+            f"run.outputs names code of the job: {format_names(code, 5)}",
+            hint="name only what the job writes, such as out or '*.csv', or move its code",
+        )
     exposed = [entry.name for entry in entries if entry.exposed]
     if exposed:
         raise InvalidValue(

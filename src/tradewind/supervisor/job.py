@@ -384,12 +384,12 @@ class Work:
             patterns=patterns,
             folder=folder,
             remark=self._spool.remark,
+            key=boot.key,
         )
         if self._folder.outputs_back.exists():
             made.take_over()  # a supervisor before this one has brought some
         else:
-            # On a computer of the user's own, nobody else replaces what was submitted there.
-            made.put_back(sparing=bool(boot.job_sha256))
+            made.put_back()
             self._folder.outputs_back.touch()
         return made
 

@@ -6,6 +6,10 @@ store that hangs keeps nobody waiting. What has changed goes into a new object, 
 (model/outputs.py) is replaced, and objects that it no longer names are deleted. A file that is
 written while it is read is left for the next look, so what is in the store was once a whole file.
 
+The list is signed with the key that all launches of the run share, so a leg takes over what an
+earlier leg of its own run has brought, and nothing that a machine of another run has put there. A
+file that came with the job, or that its setup has made, is never replaced.
+
 Small files first: should the time be over, most are there. Links are not followed, and nothing
 outside of the job's folder is read or written. What cannot be brought is said in the job's log, and
 is no reason for it to end.
@@ -23,7 +27,7 @@ from pathlib import Path
 
 from msgspec import json
 
-from tradewind.base import clock
+from tradewind.base import clock, signing
 from tradewind.base.decoding import decoder
 from tradewind.base.errors import BadFile, NoAccess, NotFound, TooLarge, TradewindError
 from tradewind.base.units import format_bytes, format_names
@@ -58,7 +62,10 @@ class Outputs:
         patterns: Sequence[str],
         folder: Path,
         remark: Callable[[str], None],
+        key: str = "",
     ) -> None:
+        """`key`: what this machine signs with."""
+        self._key = key
         self._store, self._leg, self._rank = store, leg, rank
         self._run_id, self._patterns, self._folder = run_id, tuple(patterns), folder
         self._remark = remark
@@ -79,25 +86,32 @@ class Outputs:
     # -- back, before the job starts ---------------------------------------------------------------
 
     def take_over(self) -> Listed | None:
-        """What the newest leg has brought of this rank, as far as the workload's patterns name it:
-        whoever can write the store puts nothing else into a job's folder."""
-        found = newest(self._store, self._run_id, self._rank, before=self._leg + 1)
+        """What this leg has brought itself, by a supervisor before this one, or else the newest
+        before it."""
+        return self._take_over(self._leg + 1)
+
+    def _take_over(self, before: int) -> Listed | None:
+        """What the newest leg has brought of this rank, as far as the workload's patterns name
+        it."""
+        found = newest(self._store, self._run_id, self._rank, before=before, key=self._key)
         if found is not None:
             files = [each for each in found.files if globs.fits(each.path, self._patterns)]
             self._known = {each.path: each for each in files}
         return found
 
-    def put_back(self, *, sparing: bool = False) -> None:
-        """All of that into the job's folder. `sparing`: files that came with the job stay as they
-        are."""
-        found = self.take_over()
+    def put_back(self) -> None:
+        """What earlier legs have brought into the job's folder; a first leg has none before it.
+        Files that are there stay as they are, and what was brought of them stays in the list until
+        the job changes them."""
+        found = self._take_over(self._leg)
         if found is None:
             return
         many = 0
         for each in self._known.values():
             target = self._folder / each.path
-            if sparing and target.exists():
+            if os.path.lexists(target):
                 self._say(f"{each.path} came with the job, and is not replaced by its output")
+                self._marks[each.path] = _mark(target.lstat())
                 continue
             download(self._store, self._run_id, self._rank, each, self._folder)
             self._marks[each.path] = _mark(target.lstat())
@@ -192,9 +206,8 @@ class Outputs:
 
     def _list_them(self) -> None:
         files = tuple(self._known[path] for path in sorted(self._known))
-        self._store.replace(
-            self._list, json.encode(Listed(self._leg, self._rank, self._step, files))
-        )
+        data = json.encode(Listed(self._leg, self._rank, self._step, files))
+        self._store.replace(self._list, signing.signed(data, self._key, signing.OUTPUTS))
 
     def _sent(self, path: str, mark: _Mark, before: OutputFile | None) -> OutputFile | None:
         """Its object, made if its content is new; None: it changes just now, and comes later."""
@@ -270,16 +283,21 @@ class Outputs:
             self._remark(words)
 
 
-def newest(store: Store, run_id: str, rank: int, *, before: int) -> Listed | None:
-    """What was brought of a rank by the latest leg before that one; None: nothing. What is not a
-    list of ours is passed over: whoever can write there may have put it."""
+def newest(
+    store: Store, run_id: str, rank: int, *, before: int, key: str, unsigned: bool = False
+) -> Listed | None:
+    """What was brought of a rank by the latest leg before that one; None: nothing. What no launch
+    of this run has signed is passed over: any machine of the store may have put it there.
+    `unsigned`: it is taken nevertheless."""
     folder = places.outputs_of_rank(run_id, rank)
-    for key in reversed(store.list_after(folder)):
-        name = key.removeprefix(folder).removesuffix(".json")
-        if not (len(name) == 6 and name.isdecimal() and int(name) < before):
+    for place in reversed(store.list_after(folder)):
+        name = place.removeprefix(folder).removesuffix(".json")
+        if not (len(name) == 6 and name.isdecimal() and 1 <= int(name) < before):
             continue
         with suppress(NotFound, TooLarge):
-            found = _decode(store.get(key, most=bounds.OUTPUTS))
+            data = store.get(place, most=bounds.OUTPUTS)
+            body = signing.bare(data) if unsigned else signing.opened(data, key, signing.OUTPUTS)
+            found = _decode(body) if body is not None else None
             if found is not None and (found.leg, found.rank) == (int(name), rank):
                 return found
     return None

@@ -14,13 +14,21 @@ from tradewind.base import clock
 from tradewind.model.run import Request, Way
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.facts import FACTS
-from tradewind.providers.aws.footprint import Footprint, Network, bucket_of, decoded, is_home
+from tradewind.providers.aws.footprint import (
+    OWNER,
+    Footprint,
+    Network,
+    bucket_of,
+    decoded,
+    is_home,
+    name,
+    tag_list,
+)
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.aws.setup.things import described
 from tradewind.providers.boot.luggage import Luggage
 
 REGION, ZONE, KIND = "us-east-1", "use1-az1", "g5.xlarge"
-PROFILE = "tradewind-test"
 
 
 def way(**more: Any) -> Way:
@@ -37,15 +45,21 @@ def way(**more: Any) -> Way:
     return replace(fixed, **more)
 
 
-def network(control: Control, region: str) -> Network:
+def network(control: Control, region: str, store_url: str) -> Network:
     ec2 = control.client("ec2", region)
-    vpc = ec2.describe_vpcs()["Vpcs"][0]["VpcId"]
-    found = ec2.describe_security_groups(Filters=[{"Name": "group-name", "Values": [PROFILE]}])
+    usual = [{"Name": "default-for-az", "Values": ["true"]}]
+    subnets = ec2.describe_subnets(Filters=usual)["Subnets"]
+    vpc = subnets[0]["VpcId"]
+    called = name(store_url)
+    found = ec2.describe_security_groups(Filters=[{"Name": "group-name", "Values": [called]}])
     if found["SecurityGroups"]:
         group = found["SecurityGroups"][0]["GroupId"]
     else:
-        group = ec2.create_security_group(GroupName=PROFILE, Description="x", VpcId=vpc)["GroupId"]
-    subnets = ec2.describe_subnets()["Subnets"]
+        tags = [{"ResourceType": "security-group", "Tags": tag_list({OWNER: store_url})}]
+        made = ec2.create_security_group(
+            GroupName=called, Description="x", VpcId=vpc, TagSpecifications=tags
+        )
+        group = made["GroupId"]
     return Network(
         vpc=vpc,
         security_group=group,
@@ -71,14 +85,15 @@ def footprint(
 ) -> Footprint:
     iam = control.client("iam")
     there = iam.list_instance_profiles()["InstanceProfiles"]
-    if PROFILE not in [each["InstanceProfileName"] for each in there]:
-        with_role(iam, PROFILE, store_url)
+    called = name(store_url)
+    if called not in [each["InstanceProfileName"] for each in there]:
+        with_role(iam, called, store_url)
     return Footprint(
         account="123456789012",
         bucket=bucket_of(store_url)[0] if is_home(store_url) else "",
         bucket_region=REGION,
-        instance_profile=PROFILE,
-        regions={region: network(control, region) for region in regions or (REGION,)},
+        instance_profile=called,
+        regions={region: network(control, region, store_url) for region in regions or (REGION,)},
         image=image,
     )
 

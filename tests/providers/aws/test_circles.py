@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.providers.aws.cloud import Cloud, xml
 from tests.providers.aws.conftest import HERE, OURS
 from tests.providers.aws.machines import packed
 from tradewind.model.circle import Circle
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import OWNER, SERVICE, Footprint
+from tradewind.providers.aws.footprint import OWNER, SERVICE, Footprint, name, tag_list
 from tradewind.providers.aws.machines import circles
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.base import Admits, Refused
@@ -33,12 +34,26 @@ def rules(account: Account, group: str) -> dict[int, Any]:
     }
 
 
+def as_set_up(account: Account, footprint: Footprint) -> Footprint:
+    """Under the names that setup gives."""
+    network, ec2 = footprint.regions[HERE], account.client("ec2", HERE)
+    ec2.create_tags(Resources=[*network.subnets.values()], Tags=tag_list({OWNER: OURS}))
+    group = ec2.create_security_group(
+        GroupName=name(OURS),
+        Description="x",
+        VpcId=network.vpc,
+        TagSpecifications=[{"ResourceType": "security-group", "Tags": tag_list({OWNER: OURS})}],
+    )["GroupId"]
+    regions = {HERE: replace(network, security_group=group)}
+    return replace(footprint, instance_profile=name(OURS), regions=regions)
+
+
 def test_a_circle_is_made_once_and_admits_whom_it_says(
     cloud: Cloud, account: Account, footprint: Footprint
 ) -> None:
     none = xml("DescribePlacementGroups", placementGroupSet="")  # which moto does not have
     cloud.on("DescribePlacementGroups", none)
-    aws = AwsProvider(account, footprint, OURS, packed)
+    aws = AwsProvider(account, as_set_up(account, footprint), OURS, packed)
     assert isinstance(aws, Admits)
     group = aws.admit(HERE, CHAT)
     assert aws.admit(HERE, CHAT) == group  # by whoever comes after, and finds the rest done

@@ -79,6 +79,7 @@ def test_what_the_user_wants(cloud: Cloud, account: Account) -> None:
 def _told(**other: str) -> Answer:
     """moto's images have no architecture, and are always there."""
     ours = {"imageId": "ami-1", "imageState": "available", "architecture": "arm64"}
+    ours["imageOwnerId"] = "123456789012"
     root = {"deviceName": "/dev/xvda", "ebs": {"volumeSize": 45}}
     more = {"deviceName": "/dev/sdb", "ebs": {"volumeSize": 500}}
     ours |= {"rootDeviceName": "/dev/xvda"} | other

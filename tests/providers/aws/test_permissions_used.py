@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.cloud.faces.ec2.control import Control, running
 from tests.providers.aws import account_server as server
@@ -19,7 +18,7 @@ from tests.providers.aws.setups import plan_setup, plan_teardown
 from tradewind.model.run import Request
 from tradewind.providers.aws.checks.account import checks
 from tradewind.providers.aws.clients import Account
-from tradewind.providers.aws.footprint import OWNER, Footprint, name
+from tradewind.providers.aws.footprint import Footprint, name
 from tradewind.providers.aws.limits.usable import usable
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.aws.setup import policies, setter
@@ -134,12 +133,7 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control]:
 
 def _as_set_up(cloud: Control, store: str) -> Footprint:
     """With names and tags of setup: policies are about those."""
-    record, roles = machines.footprint(cloud), cloud.client("iam")
-    machines.with_role(roles, name(store), store)
-    group = record.regions[machines.REGION].security_group
-    tags = [{"Key": OWNER, "Value": store}]
-    cloud.client("ec2", machines.REGION).create_tags(Resources=[group], Tags=tags)
-    return replace(record, instance_profile=name(store))
+    return machines.footprint(cloud, store_url=store)
 
 
 def test_running_and_looking(cloud: Control) -> None:

@@ -28,12 +28,13 @@ from tests.providers.aws.machines import (
 )
 from tests.providers.conformance import Conformance, Place
 from tradewind.base import clock, steps
+from tradewind.base.errors import NoAccess
 from tradewind.controller import drive
 from tradewind.controller.loop import Loop
 from tradewind.model.run import Way
 from tradewind.providers.aws import provider
 from tradewind.providers.aws.footprint import LAUNCH, OWNER, RUN, tags_of
-from tradewind.providers.aws.machines import firewall, groups, order, reservations
+from tradewind.providers.aws.machines import firewall, groups, order, proven, reservations
 from tradewind.providers.aws.machines.order import Reservation
 from tradewind.providers.aws.provider import AwsProvider
 from tradewind.providers.base import OutcomeUnknown, Refused
@@ -67,7 +68,7 @@ def owner(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def aws(cloud: Control, owner: str) -> AwsProvider:
-    return open_aws(argument(cloud, footprint(cloud), owner))
+    return open_aws(argument(cloud, footprint(cloud, store_url=owner), owner))
 
 
 class TestAws(Conformance):
@@ -75,11 +76,13 @@ class TestAws(Conformance):
 
     @pytest.fixture
     def place(self, cloud: Control, aws: AwsProvider, owner: str) -> Place:
-        made = footprint(cloud)
+        made = footprint(cloud, store_url=owner)
         return Place(
             aws,
             way(),
-            others=open_aws(argument(cloud, made, owner + "-2")),
+            others=open_aws(
+                argument(cloud, footprint(cloud, store_url=f"{owner}-2"), f"{owner}-2")
+            ),
             again=lambda: open_aws(argument(cloud, made, owner)),
             client=("tests.providers.aws.machines:open_aws", argument(cloud, made, owner)),
             crashes=6,
@@ -103,7 +106,7 @@ def test_the_account_is_asked_for_nothing_that_was_not_set_up(aws: AwsProvider) 
 
 def test_no_gpu_is_bought_that_the_image_cannot_drive(cloud: Control, owner: str) -> None:
     old = way(instance_type="p3dn.24xlarge")
-    aws = open_aws(argument(cloud, footprint(cloud), owner))
+    aws = open_aws(argument(cloud, footprint(cloud, store_url=owner), owner))
     with pytest.raises(Refused, match="has V100s, and the driver of our images") as caught:
         aws.launch(at(aws, old).request(), 1)
     assert caught.value.kind == "not_allowed"
@@ -112,7 +115,7 @@ def test_no_gpu_is_bought_that_the_image_cannot_drive(cloud: Control, owner: str
 
 
 def test_all_regions_are_listed_at_once(cloud: Control, owner: str) -> None:
-    made = footprint(cloud, REGION, "eu-west-1")
+    made = footprint(cloud, REGION, "eu-west-1", store_url=owner)
     both = open_aws(argument(cloud, made, owner))
     zone = sorted(made.regions["eu-west-1"].subnets)[0]
     (here,) = both.launch(at(both).request(leg=1), 1)
@@ -157,8 +160,12 @@ def test_a_profile_that_is_gone_is_told_from_a_new_one(
     cloud: Control, aws: AwsProvider, owner: str
 ) -> None:
     """EC2 says the same of both; only the new one is worth waiting for."""
-    without = replace(footprint(cloud), instance_profile="tradewind-was-deleted")
-    gone = open_aws(argument(cloud, without, owner))
+    other = f"{owner}-2"
+    without, iam = footprint(cloud, store_url=other), cloud.client("iam")
+    named = {"InstanceProfileName": without.instance_profile}
+    iam.remove_role_from_instance_profile(RoleName=without.instance_profile, **named)
+    iam.delete_instance_profile(**named)
+    gone = open_aws(argument(cloud, without, other))
     cloud.dials(iam_lag_s=1e12)
     try:
         with pytest.raises(Refused) as told:
@@ -170,6 +177,55 @@ def test_a_profile_that_is_gone_is_told_from_a_new_one(
         assert "tradewind setup aws" in (told.value.hint or "")
     finally:
         cloud.dials(iam_lag_s=0)
+
+
+@pytest.mark.parametrize("what", ["profile", "group", "vpc", "subnet", "account"])
+def test_what_the_store_says_of_the_account_must_be_so(
+    cloud: Control, owner: str, what: str
+) -> None:
+    """Whoever may write the store may write that down, and an administrator may make the next
+    pass: nothing of it becomes a parameter that setup has not made."""
+    made, ec2 = footprint(cloud, store_url=owner), cloud.client("ec2", REGION)
+    own = made.regions[REGION]
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    told = {"GroupName": "open", "Description": "x", "VpcId": vpc}
+    group = ec2.create_security_group(**told)["GroupId"]
+    ask = {"VpcId": vpc, "CidrBlock": "10.9.0.0/24", "AvailabilityZone": f"{REGION}a"}
+    subnet = ec2.create_subnet(**ask)["Subnet"]["SubnetId"]
+    networks = {
+        "group": replace(own, security_group=group),
+        "vpc": replace(own, vpc=vpc),
+        "subnet": replace(own, subnets=own.subnets | {ZONE: subnet}),
+    }
+    planted = {
+        "profile": replace(made, instance_profile="admin"),
+        "account": replace(made, account="210987654321"),
+    } | {name: replace(made, regions={REGION: each}) for name, each in networks.items()}
+    aws = open_aws(argument(cloud, planted[what], owner))
+    with pytest.raises((Refused, NoAccess)) as refused:
+        aws.launch(at(aws).request(), 1)
+    assert "setup aws" in str(refused.value) or what == "account"
+    assert not open_aws(argument(cloud, made, owner)).list_machines().machines
+
+
+@pytest.mark.parametrize(
+    ("told", "own"),
+    [
+        ({"OwnerId": "123456789012"}, True),
+        ({"OwnerId": "137112412989", "ImageOwnerAlias": "amazon"}, True),
+        ({"OwnerId": proven.OWNERS[0]}, True),
+        ({"OwnerId": "666666666666"}, False),
+        ({}, False),
+    ],
+)
+def test_an_image_that_the_store_names_is_of_someone_known(
+    cloud: Control, aws: AwsProvider, told: dict[str, str], own: bool
+) -> None:
+    if own:
+        proven.check_image(aws._account, told, "s3://b")
+        return
+    with pytest.raises(Refused, match="belongs to the account"):
+        proven.check_image(aws._account, told, "s3://b")
 
 
 def test_a_lost_answer_is_found_out(cloud: Control, aws: AwsProvider) -> None:
@@ -191,7 +247,7 @@ def test_what_is_not_listed_yet_is_not_bought_again(
     asked = at(aws).request(nodes=2)
     first = aws.launch(asked, 1)
     assert aws.list_machines().machines == ()
-    other = open_aws(argument(cloud, footprint(cloud), owner))
+    other = open_aws(argument(cloud, footprint(cloud, store_url=owner), owner))
     assert list(other.launch(asked, 1)) == list(first)  # its link differs; it waits until it sees
     assert len(cloud.bill()["machines"]) == len({m["id"] for m in cloud.bill()["machines"]})
     monkeypatch.setattr(provider, "_WAIT_S", 0.1)
@@ -301,7 +357,7 @@ def test_machines_of_a_leg_admit_each_other_and_nobody_else(
         assert [rule["IpRanges"] for rule in group["IpPermissions"]] == [[]]
         tags = tags_of(group["Tags"])
         assert (tags[OWNER], tags[RUN]) == (owner, "run-1")
-    assert alone["GroupId"] == footprint(cloud).regions[REGION].security_group
+    assert alone["GroupId"] == footprint(cloud, store_url=owner).regions[REGION].security_group
     assert alone["IpPermissions"] == []
 
 
@@ -357,7 +413,7 @@ def test_cut_off_after_any_change_a_launch_is_made_once(
     plenty: Control, cloud: Control, owner: str
 ) -> None:
     """Whoever comes next finds the group, and its rules, and the machines."""
-    made, account = footprint(cloud), Watched()
+    made, account = footprint(cloud, store_url=owner), Watched()
     for leg in range(1, 10):
         request = at(AwsProvider(account, made, owner, packed), way(instance_type=FAST)).request(
             leg=leg, nodes=2
@@ -414,7 +470,7 @@ def test_a_group_of_that_name_that_is_not_ours_is_not_used(
     cloud: Control, aws: AwsProvider, owner: str
 ) -> None:
     request = at(aws).request(nodes=2)
-    ec2, vpc = cloud.client("ec2", REGION), footprint(cloud).regions[REGION].vpc
+    ec2, vpc = cloud.client("ec2", REGION), footprint(cloud, store_url=owner).regions[REGION].vpc
     name = order.group_name(request, owner)
     theirs = ec2.create_security_group(GroupName=name, Description="x", VpcId=vpc)["GroupId"]
     with pytest.raises(Refused, match=f"{theirs} has the name {name}, and is not ours") as caught:
@@ -429,7 +485,7 @@ def test_interfaces_are_as_the_cards_have_them(
     cloud: Control, owner: str, kind: str, public: bool
 ) -> None:
     """The equipment knows which card takes what, and how many."""
-    made = footprint(cloud)
+    made = footprint(cloud, store_url=owner)
     there = replace(made.regions[REGION], public=public)
     aws = open_aws(argument(cloud, replace(made, regions={REGION: there}), owner))
     cloud.quota("L-417A185B", 1000)

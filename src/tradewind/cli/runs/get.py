@@ -49,6 +49,11 @@ if TYPE_CHECKING:
     "--rank", type=click.IntRange(0), default=0, help="Files of this machine. Default: 0."
 )
 @click.option("--force", is_flag=True, help="Overwrite files that differ.")
+@click.option(
+    "--unsigned",
+    is_flag=True,
+    help="Files too that no machine of this run has signed for, as of an earlier Tradewind.",
+)
 @click.option("--store", "store_url", metavar="URL", help="Store of the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -60,6 +65,7 @@ def command(
     answers: str | None,
     rank: int,
     force: bool,
+    unsigned: bool,
     store_url: str | None,
     as_json: bool,
 ) -> None:
@@ -83,9 +89,9 @@ def command(
     from tradewind.api.handle import Run
 
     found = Run(run, store_url)
-    there = outputs.listed(found.store, found.id, found.state)
+    there = outputs.listed(found.store, found.id, found.state, unsigned=unsigned)
     if not there:
-        _nothing(found)
+        _nothing(found, unsigned)
     if not paths and to is None:
         _show(found, there, as_json)
         return
@@ -165,7 +171,7 @@ def _config(found: Run) -> bytes | None:
     return None
 
 
-def _nothing(found: Run) -> None:
+def _nothing(found: Run, unsigned: bool) -> None:
     from tradewind.api import outputs
     from tradewind.base.errors import NotFound
 
@@ -174,6 +180,12 @@ def _nothing(found: Run) -> None:
         raise NotFound(
             f"the workload of {found.id} names no output files",
             hint=f"run: {{outputs: [out/*.pt, log.csv]}} does; {weights}",
+        )
+    if not unsigned and outputs.listed(found.store, found.id, found.state, unsigned=True):
+        raise NotFound(
+            f"no machine of {found.id} has signed for the output files that are there: an earlier"
+            " Tradewind has brought them, or a machine of another run has put them there",
+            hint="--unsigned takes them nevertheless: look at them before you use them",
         )
     named = ", ".join(outputs.patterns(found.state))
     raise NotFound(

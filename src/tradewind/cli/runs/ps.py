@@ -128,6 +128,8 @@ def felt(store: Store, loaded: list[Loaded]) -> tuple[list[Row], list[tuple[str,
             with suppress(TradewindError):  # then what was recorded must do
                 sight.feel()
             return row(each, sight.step)
+        except TradewindError as error:
+            return error
         except Exception as error:
             return bug(each.run_id, error)
 

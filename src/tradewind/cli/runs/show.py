@@ -158,17 +158,24 @@ def timeline(legs: list[dict[str, Any]]) -> None:
     bar_width = min(_WIDTH, room) if beside else min(_WIDTH, max(width - _LABEL, _LEAST))
 
     def at(moment: datetime) -> int:
-        return int(bar_width * (moment - start).total_seconds() / span)
+        # A commit of a computer whose clock was wrong may lie before the first, or long after.
+        return min(max(int(bar_width * (moment - start).total_seconds() / span), 0), bar_width)
 
+    wrong = False
     for leg, text in zip(legs, texts, strict=True):
         over = leg["to"] or end
         up = leg["up"] or over
         sign = "=" if leg["market"] == "spot" else "#"
         bar = " " * at(leg["from"]) + "." * (at(up) - at(leg["from"]))
         bar += sign * max(at(over) - at(up), 1 if leg["up"] else 0)
+        wrong |= not start <= leg["from"] <= up <= over
         label = f"  leg {leg['leg']:<3} "
         if beside:
             click.echo(f"{label}{bar:<{bar_width + 1}} {text}")
         else:
             click.echo(f"{label}{bar}")
             render.labelled(" " * _LABEL, text)
+    if wrong:
+        render.note(
+            "Moments go back in this timeline: a computer that wrote some had a wrong clock"
+        )

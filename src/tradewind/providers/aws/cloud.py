@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base import endpoints
-from tradewind.base.errors import NoAccess, TradewindError
+from tradewind.base.errors import TradewindError
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
@@ -160,16 +160,12 @@ class Aws(Usual):
     def usable(self, footprint: Footprint, ways: Sequence[Way], store_url: str) -> Usable:
         from tradewind.providers.aws.clients import Account
         from tradewind.providers.aws.limits.usable import usable
+        from tradewind.providers.aws.machines import proven
 
         account = Account()
         # Of another account, or refused altogether, they could launch nothing; what else is asked
         # of AWS may fail and does not stop a run.
-        if (number := account.number()) != footprint.account:
-            raise NoAccess(
-                f"these credentials are of account {number}, and {store_url} is set up in"
-                f" {footprint.account}",
-                hint="look at AWS_PROFILE and `aws sts get-caller-identity`",
-            )
+        proven.check_account(account, footprint, store_url)
         return usable(account, footprint, ways, store_url=store_url)
 
     def priced(self, footprint: Footprint, spec: Spec, way: Way, card: RateCard) -> Way:

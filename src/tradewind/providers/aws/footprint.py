@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tradewind.model import places
 from tradewind.providers import recorded
@@ -26,36 +27,45 @@ PREFIX = "tradewind-"
 """Of the names of all that is made at AWS."""
 
 
+_Id = Annotated[str, Meta(pattern="^[a-z]{2,16}-[0-9a-zA-Z-]{1,64}$")]
+_Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_+=,.@-]{0,128}$")]
+_Place = Annotated[str, Meta(pattern="^[a-z0-9-]{0,40}$")]
+_Region = Annotated[str, Meta(pattern="^[a-z]{2,6}(-[a-z]{2,16}){1,3}-[0-9]{1,2}$")]
+"""What is written down becomes parameters, addresses and commands."""
+
+
 class Network(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of one region."""
 
-    vpc: str
-    security_group: str
+    vpc: _Id
+    security_group: _Id
     """Of machines that are alone: it lets nobody in."""
-    subnets: dict[str, str]
+    subnets: dict[_Place, _Id]
     """By zone id, such as use1-az1: names of zones differ from account to account."""
     public: bool = True
     """Machines have an address of their own to reach the world by, and nobody may reach them."""
 
 
 class Footprint(recorded.Record, frozen=True, kw_only=True):
-    account: str
-    bucket: str
+    account: Annotated[str, Meta(pattern="^[0-9]{12}$")]
+    bucket: Annotated[str, Meta(pattern="^[A-Za-z0-9._-]{0,255}$")]
     """"": it is another cloud's."""
-    bucket_region: str
+    bucket_region: _Place
     """Of another cloud's bucket, one of its regions; "": not known, which counts as the most
     expensive."""
-    instance_profile: str
+    instance_profile: _Name
     """Its name."""
-    regions: dict[str, Network]
-    image: str = ""
+    regions: dict[_Region, Network]
+    image: Annotated[str, Meta(pattern="^(|ami-[0-9a-z]{1,40}|/[A-Za-z0-9_./-]{1,1000})$")] = ""
     """An image or an SSM parameter that is taken instead of the usual ones."""
-    key_pair: str = ""
+    key_pair: Annotated[str, Meta(pattern="^[ -~]{0,255}$")] = ""
     """For `tradewind ssh --key`: the name of a key pair of each region."""
 
-    lending_role: str = ""
+    lending_role: Annotated[
+        str, Meta(pattern=r"^(|arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,512})$")
+    ] = ""
     """The ARN of what is lent to machines of other clouds, for a run and for a while."""
-    bucket_provider: str = "aws"
+    bucket_provider: _Place = "aws"
     """Whose bucket it is. To another cloud's, machines are lent passes."""
 
     @property

@@ -39,6 +39,7 @@ from tradewind.providers.aws.machines import (
     order,
     paid,
     profile,
+    proven,
     reservations,
 )
 from tradewind.providers.aws.machines.userdata import user_data
@@ -81,6 +82,8 @@ class AwsProvider:
         self._luggage = luggage
         self._launched: set[str] = set()
         """Instances that this object has bought: EC2 may not list them yet."""
+        self._proven: set[str] = set()
+        """Regions of which what the store says is so."""
         self._paid = paid.Paid(account)
         self._ends: dict[str, int] = {}
         """When machines were first seen to have ended, where EC2 does not tell when they did."""
@@ -89,7 +92,20 @@ class AwsProvider:
         self._tidied: set[str] = set()
         """Of these, the launches that have nothing left."""
 
+    def _check(self, region: str) -> None:
+        """Once for each object: what the store says of the account is so. Refused, NoAccess."""
+        if region not in self._proven:
+            self._check_account()
+            proven.check_names(self._footprint, self._owner)
+            network = self._footprint.regions[region]
+            proven.check_network(self._account, region, network, self._owner)
+            self._proven.add(region)
+
+    def _check_account(self) -> None:
+        proven.check_account(self._account, self._footprint, self._owner)
+
     def list_machines(self) -> Listing:
+        self._check_account()
         regions = sorted(self._footprint.regions)
         owned = [{"Name": f"tag:{OWNER}", "Values": [self._owner]}]
         with ThreadPoolExecutor(max(1, len(regions)), thread_name_prefix="aws") as pool:
@@ -115,6 +131,7 @@ class AwsProvider:
         found = self._bought(request)
         if found:
             return found
+        self._check(region)
         kind = self._kind(region, request.way.instance_type)
         undriven = "" if self._footprint.image else images.undriven(kind)
         if undriven:
@@ -125,6 +142,7 @@ class AwsProvider:
             region,
             kind.architecture,
             self._footprint.image,
+            owner=self._owner,
             accelerator=kind.accelerator,
         )
         luggage = self._luggage(request, kind.architecture)
@@ -159,6 +177,7 @@ class AwsProvider:
         return firewall.create(self._account, request, self._owner, network)
 
     def admit(self, region: str, circle: Circle) -> str:
+        self._check(region)
         network = self._footprint.regions[region]
         return circles.create(self._account, region, circle, self._owner, network)
 

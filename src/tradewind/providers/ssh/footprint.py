@@ -5,16 +5,19 @@ the runs of a store brings an OpenSSH that is let in by the hosts.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from tradewind.model import places as keys
 from tradewind.providers import recorded
+from tradewind.providers.ssh import names
 
 KEY = keys.footprint("ssh")
 
 
 class Host(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    target: str
+    target: Annotated[str, Meta(pattern=rf"^{names.TARGET}$")]
     """As ssh is told: [USER@]HOST[:PORT]."""
     region: str
     """Hosts of one region reach each other."""

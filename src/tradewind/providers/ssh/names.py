@@ -13,11 +13,11 @@ from collections.abc import Collection
 from tradewind.base.errors import InvalidValue
 
 PREFIX = "ssh-"
-_TARGET = re.compile(
+TARGET = (
     r"(?P<login>(?:[A-Za-z0-9_][A-Za-z0-9_.\\+-]*@)?"
-    r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9_.-]*))(?::(?P<port>\d{1,5}))?",
-    re.ASCII,
+    r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9_.-]*))(?::(?P<port>[0-9]{1,5}))?"
 )
+_TARGET = re.compile(TARGET)
 
 
 def checked(text: str) -> str:

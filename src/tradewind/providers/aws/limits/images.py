@@ -13,6 +13,7 @@ from tradewind.base.errors import InvalidValue
 from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits.zones import TypeFacts
+from tradewind.providers.aws.machines import proven
 from tradewind.providers.aws.troubles import explained
 from tradewind.providers.base import Refused
 
@@ -90,14 +91,15 @@ def image(
     architecture: str = "x86_64",
     wanted: str = "",
     *,
+    owner: str = "",
     accelerator: str = "gpu",
 ) -> Image:
     """`wanted`: an ami-…, or the path of an SSM parameter that names one; "" for the usual ones.
-    `accelerator`: as TypeFacts has it."""
+    `owner`: the store that names it. `accelerator`: as TypeFacts has it."""
 
     def ask() -> Image:
         if wanted.startswith("ami-"):
-            return _described(account, region, wanted, architecture, "")
+            return _described(account, region, wanted, architecture, "", owner)
         if wanted and not wanted.startswith("/"):
             raise InvalidValue(
                 f"{wanted!r} is no image: neither ami-… nor the path of an SSM parameter",
@@ -130,7 +132,9 @@ def _parameter(account: Account, region: str, name: str) -> str:
     return str(told["Parameter"]["Value"]).strip()
 
 
-def _described(account: Account, region: str, name: str, architecture: str, told_by: str) -> Image:
+def _described(
+    account: Account, region: str, name: str, architecture: str, told_by: str, owner: str = ""
+) -> Image:
     with explained(f"asking AWS about the image {name} in {region}"):
         images = account.client("ec2", region).describe_images(ImageIds=[name])["Images"]
     if not images:
@@ -148,6 +152,8 @@ def _described(account: Account, region: str, name: str, architecture: str, told
             f"the image {name} is for {told['Architecture']}, and the machines are {architecture}",
             hint="name an image for their architecture",
         )
+    if not told_by:
+        proven.check_image(account, told, owner)
     root = told.get("RootDeviceName", "/dev/sda1")
     sizes = [
         it.get("Ebs", {}).get("VolumeSize", 0)
