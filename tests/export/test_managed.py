@@ -128,7 +128,7 @@ def test_a_training_job_is_as_planned() -> None:
     assert stop["MaxWaitTimeInSeconds"] >= stop["MaxRuntimeInSeconds"] > asked.plan.hours * 3600
     assert made["CheckpointConfig"]["S3Uri"] == "s3://b/tiny-gpt/checkpoints"
     several = files("sagemaker", asking.at("continue-70b-eu", "aws"))["training-job.yaml"]
-    assert several["ResourceConfig"]["InstanceCount"] == 4
+    assert several["ResourceConfig"]["InstanceCount"] == 2
 
 
 def test_spot_for_several_machines_is_refused_where_there_is_none() -> None:
@@ -144,7 +144,7 @@ def test_spot_for_several_machines_is_refused_where_there_is_none() -> None:
 def test_several_machines_of_batch_have_a_definition_of_nodes() -> None:
     made = files("batch", asking.at("continue-70b-eu", "aws"), filesystem="fs-0123456789abcdef0")
     nodes = made["job-definition.yaml"]["nodeProperties"]
-    assert nodes["numNodes"] == 4
+    assert nodes["numNodes"] == 2
     container = nodes["nodeRangeProperties"][0]["container"]
     assert container["mountPoints"][0]["containerPath"] == "/job/checkpoints"
     assert "$AWS_BATCH_JOB_NODE_INDEX" in container["command"][-1]

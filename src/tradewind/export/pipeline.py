@@ -246,6 +246,7 @@ def _rented(
         ),
         "limits": {
             "deadline": "2h",
+            "confidence": "80%",  # what spot alone can keep in so short a time
             "budget": Why(f"${usd}", f"Three hours of what the plan's machines cost, for {count}."),
             "accelerators": [bought.accelerator],
             "markets": markets,
