@@ -243,7 +243,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         "unet, optimizer, loader = accelerator.prepare(unet, optimizer, loader)\n"
         "(maker, making, _), (critic, judging, _) = optimized(), optimized()\n"
         "images = accelerator.prepare(DataLoader(train, batch_size=8))\n"
-        "trainer = Trainer(model=model, args=args, train_dataset=train)\n",
+        "trainer = Trainer(model=model, args=args, train_dataset=train, eval_dataset=test)\n",
     },
     "docs/commands/profile.md": {
         1: "import sys\nsys.path.insert(0, REPOSITORY)\nfrom tests.torch.models import Llama\n"
