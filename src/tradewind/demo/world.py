@@ -22,7 +22,7 @@ from tradewind.providers.local.trace import Trace
 
 if TYPE_CHECKING:
     from tradewind.catalog.catalog import Catalog
-    from tradewind.model.offer import Market
+    from tradewind.model.offer import Market, Offer, Price
     from tradewind.model.plan import Plan
 
 SPEED = 600.0
@@ -47,14 +47,19 @@ class World(Struct, frozen=True, kw_only=True):
 
 
 def made(plans: Sequence[Plan], catalog: Catalog, alone: Alone, steps: int) -> World:
-    """Priced as the first of these plans that is on spot."""
-    plan = next((plan for plan in plans if "spot" in plan.price_hour), None)
-    if plan is None:
+    """Priced as the first of these plans on spot that is cheaper than its accelerators are on
+    demand anywhere."""
+    for plan in plans:
+        safe = _on_demand(plan, catalog) if "spot" in plan.price_hour else None
+        if safe and safe[1].micros_hour > plan.price_hour["spot"]:
+            break
+    else:
         raise NotFound(
-            "no plan is on spot machines, so there is nothing to be interrupted",
+            "no plan is on spot machines that cost less than on demand, so there is nothing to be"
+            " interrupted",
             hint="are prices stale? `tradewind catalog refresh` fetches new ones",
         )
-    ways = _ways(plan, catalog, alone, steps)
+    ways = _ways(plan, safe, alone, steps)
     now_s = clock.now().timestamp()
     once_s = alone.start_s + alone.work_s
     spec = Spec(
@@ -79,9 +84,15 @@ def made(plans: Sequence[Plan], catalog: Catalog, alone: Alone, steps: int) -> W
     return World(spec=spec, wish=wish)
 
 
-def _ways(plan: Plan, catalog: Catalog, alone: Alone, steps: int) -> tuple[Way, ...]:
-    """The plan's machines on spot, and the cheapest with the same accelerators on demand. All of
-    them are this computer, and so equally fast."""
+def _on_demand(plan: Plan, catalog: Catalog) -> tuple[Offer, Price] | None:
+    """The cheapest with the same accelerators."""
+    there = catalog.offers(plan.accelerator, count=plan.accelerator_count, market="on_demand")
+    return next(there.priced(), None)
+
+
+def _ways(plan: Plan, on_demand: tuple[Offer, Price], alone: Alone, steps: int) -> tuple[Way, ...]:
+    """The plan's machines on spot, and those on demand. All of them are this computer, and so
+    equally fast."""
 
     def way(market: Market, zone: str, type_: str, provider: str, micros_hour: int) -> Way:
         return Way(
@@ -101,16 +112,7 @@ def _ways(plan: Plan, catalog: Catalog, alone: Alone, steps: int) -> tuple[Way, 
         way("spot", zone, plan.instance_type, plan.provider, plan.price_hour["spot"])
         for zone in _THERE
     ]
-    same = catalog.offers(
-        plan.accelerator, count=plan.accelerator_count, market="on_demand"
-    ).priced()
-    found = next(same, None)
-    if found is None:
-        raise NotFound(
-            f"nobody rents {plan.accelerator_count} {plan.accelerator} on demand",
-            hint="are prices stale? `tradewind catalog refresh` fetches new ones",
-        )
-    offer, price = found
+    offer, price = on_demand
     zone = offer.zone or offer.region
     safe = way("on_demand", zone, offer.instance_type, offer.provider, price.micros_hour)
     return (*spot, safe)

@@ -482,3 +482,10 @@ def plan(
 
     planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
     return planner.plans(explain=explain, closer=closer, top=top)
+
+
+def on_spot(workload: Workload, catalog: Catalog) -> Plans:
+    """The same work on spot machines alone, however sure: for what shows interruptions, where the
+    cheapest that is sure is on demand."""
+    limits = replace(workload.limits, markets=("spot",), confidence=0.01)
+    return plan(replace(workload, limits=limits), catalog=catalog, explain=False, top=20)

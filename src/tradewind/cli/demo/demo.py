@@ -202,17 +202,19 @@ def _heading(number: int, text: str) -> None:
 
 
 def _plan(pages: Path) -> list[Plan]:
-    """Shows it, and gives the plans, the best first."""
+    """Shows it, and gives the plans, the best first, and then those on spot."""
+    from tradewind import catalog as catalogs
     from tradewind.api import submit
     from tradewind.cli.plan import plan as planning
     from tradewind.demo import jobs
+    from tradewind.planning.planner import on_spot
 
     file = jobs.example("pretrain-1.3b") / "work.yaml"
     page = pages / "plan.html"
     click.echo(f"$ tradewind plan {_short(file)} --html {page}")
     planning.command.main([str(file), "--html", str(page)], standalone_mode=False)
     wanted = submit.wanted(file)
-    return [wanted.plan, *wanted.others]
+    return [wanted.plan, *wanted.others, *on_spot(wanted.workload, catalogs.load()).plans]
 
 
 def _short(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,14 +122,16 @@ def _case(file: str, group: Group, start_h: float) -> tuple[Case, str]:
     """With what it is about, in words."""
     from tradewind import workload
     from tradewind.catalog import files as catalogs
-    from tradewind.planning.planner import plan
+    from tradewind.planning.planner import on_spot, plan
     from tradewind.spot.cases import Case, Config
 
     catalog = catalogs.load()
     known = workload.known_names(catalog)
     with render.busy("planning"):
-        plans = plan(workload.load(file, now=clock.now(), known=known), catalog=catalog)
-    best, safe, spot = _priced(plans, catalog, file)
+        work = workload.load(file, now=clock.now(), known=known)
+        plans = plan(work, catalog=catalog)
+        more = on_spot(work, catalog).plans if plans.best else ()
+    best, safe, spot = _priced(plans, more, catalog, file)
     hour = 3600
     overhead_s = max(round(best.startup_hours * hour), 1)
     due_h = plans.deadline_hours or _SOFT * best.work_hours + best.startup_hours
@@ -151,11 +154,13 @@ def _case(file: str, group: Group, start_h: float) -> tuple[Case, str]:
     return Case(config, group.zones, group.gap_s, up, [[spot] * window for _ in up], safe), words
 
 
-def _priced(plans: Plans, catalog: Catalog, file: str) -> tuple[Plan, int, int]:
+def _priced(
+    plans: Plans, more: Sequence[Plan], catalog: Catalog, file: str
+) -> tuple[Plan, int, int]:
     """The best plan whose machines can be had on demand and on spot, and those prices."""
     if plans.best is None:
         raise NotFound("no plan keeps every limit", hint=f"`tradewind plan {file}` says why")
-    for found in (plans.best, *plans.plans):
+    for found in (plans.best, *plans.plans, *more):
         safe, spot = (_price(catalog, found, market) for market in _MARKETS)
         if safe and spot:
             return found, safe * found.nodes, spot * found.nodes
