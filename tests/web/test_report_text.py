@@ -45,7 +45,7 @@ CASES: dict[str, Callable[[], Making]] = {
     "hours": lambda: Making(spec=replace(MARKETS, steps=False)).stay(None),
     "only refused": lambda: Making().refused().refused(),
     "far deadline": lambda: Making(deadline_s=4e9).stay(None),
-    "no calendar's deadline": lambda: Making(deadline_s=1e300).stay(None),
+    "the farthest deadline": lambda: Making(deadline_s=1e11).stay(None),
 }
 
 

@@ -129,7 +129,7 @@ def _alive(parts: Parts) -> tuple[list[Any], set[int]]:
         for name in ("_parameters", "_buffers"):
             apart |= {id(value) for value in vars(each).get(name, {}).values()}
     some = [each for each in tensors if id(each) not in apart]
-    return [each for each in some if each.grad_fn is None and _is_whole(each)], apart
+    return [each for each in some if _is_free(each)], apart
 
 
 def alive(kinds: tuple[type, ...]) -> list[Any]:
@@ -137,6 +137,14 @@ def alive(kinds: tuple[type, ...]) -> list[Any]:
     objects = gc.get_objects()
     wanted = {kind for kind in set(map(type, objects)) if issubclass(kind, kinds)}
     return [each for each in objects if type(each) in wanted]
+
+
+def _is_free(tensor: Any) -> bool:
+    """No intermediate result, and whole."""
+    try:
+        return tensor.grad_fn is None and _is_whole(tensor)
+    except RuntimeError:
+        return False  # undefined: PyTorch keeps some that have no values at all
 
 
 def _is_whole(tensor: Any) -> bool:
