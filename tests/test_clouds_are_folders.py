@@ -29,7 +29,6 @@ ALLOWED = {
     "supervisor/secretfiles.py": "files of logins that must not be sent",
     "workload/fields.py": "an example in a workload file",
     "model/workload.py": "as that",
-    "bench/asks.py": "what people ask plans for",
     "export/kinds/sagemaker.py": "a service of one cloud, of which the kind is",
     "export/kinds/batch.py": "as that",
     "export/kinds/vertex.py": "as that",

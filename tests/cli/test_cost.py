@@ -194,8 +194,14 @@ def test_an_impossible_journal_is_damaged_too(cli: Cli, put: Put) -> None:
     assert "run-x is not counted" in ran.err
 
 
-@pytest.mark.parametrize("moment", [b"-5", b"99999999999999999"])
-def test_moments_that_no_calendar_has(cli: Cli, put: Put, moment: bytes) -> None:
+@pytest.mark.parametrize(
+    ("moment", "why"),
+    [
+        (b"-5", "the journal says that run-b1-1-m0 of leg 1"),
+        (b"99999999999999999", f"runs/run-b1/journal/{1:020d}.json in the store cannot be read"),
+    ],
+)
+def test_moments_that_no_calendar_has(cli: Cli, put: Put, moment: bytes, why: str) -> None:
     three(put)
     opened = store.open()
     key = f"runs/run-b1/journal/{1:020d}.json"
@@ -203,7 +209,7 @@ def test_moments_that_no_calendar_has(cli: Cli, put: Put, moment: bytes) -> None
     opened.replace(key, opened.get(key).replace(start, moment))
     ran = cli("cost", "--by", "day")
     assert ran.code == 4
-    assert "run-b1 is not counted: " in ran.err
+    assert f"run-b1 is not counted: {why}" in ran.err
     assert "total" in ran.out
 
 

@@ -98,7 +98,7 @@ def test_the_laws_hold_for_what_is_drawn(cases: int) -> None:
 
 
 REAL_NOW = REAL.facts.made_at
-ASKED = {work.name: work for work in asks.asks(500, seed=1)}
+ASKED = {work.name: work for work in asks.asks(REAL, 500, seed=1)}
 OFTEN = ["lora", "resnet", "gpt3", *list(ASKED)[:3]]
 H = 3600
 BY_NAME = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, log
@@ -13,6 +14,8 @@ from tradewind.model import Limits, Market, Train, Workload
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251
+
+    from tradewind.catalog import Catalog
 
 _T = TypeVar("_T")
 # Of each kind, the least and the most that is trained on.
@@ -33,17 +36,20 @@ _TRAININGS: tuple[tuple[str, Train, int, int], ...] = (
 )  # fmt: skip
 _DEADLINES = ("6h", "12h", "1d", "2d", "3d", "7d", "14d")
 _MARKETS: tuple[tuple[Market, ...] | None, ...] = (None, None, ("spot",), ("on_demand",))
-_PROVIDERS = (None, None, ("aws",), ("gcp",), ("azure",), ("aws", "gcp", "azure"), ("runpod",))
 _NODES = (None, 1, 1, 4)
 _CONFIDENCES = (None, None, 0.8, 0.95)
 
 
-def asks(number: int, seed: int = 0) -> list[Workload]:
+def asks(catalog: Catalog, number: int, seed: int = 0) -> list[Workload]:
+    """Some of them are about the providers that have the most offers: one, or three."""
     draw = clock.generator(seed)
-    return [_ask(draw, i) for i in range(number)]
+    many = Counter(offer.provider for offer in catalog.offers()).most_common(4)
+    one = [(name,) for name, _ in many]
+    places = (None, None, *one, tuple(name for name, _ in many[:3]))
+    return [_ask(draw, i, places) for i in range(number)]
 
 
-def _ask(draw: Random, number: int) -> Workload:
+def _ask(draw: Random, number: int, places: Sequence[tuple[str, ...] | None]) -> Workload:
     name, train, least, most = draw.choice(_TRAININGS)
     size = round(exp(draw.uniform(log(least), log(most))))
     train = replace(train, samples=size) if train.samples else replace(train, tokens=size)
@@ -52,7 +58,7 @@ def _ask(draw: Random, number: int) -> Workload:
         within_s=None if deadline is None else parse_duration(deadline),
         confidence=_one(draw, _CONFIDENCES),
         markets=_one(draw, _MARKETS),
-        providers=_one(draw, _PROVIDERS),
+        providers=_one(draw, places),
         max_nodes=_one(draw, _NODES),
     )
     return Workload(name=f"{name}-{number}", train=train, limits=limits)

@@ -34,7 +34,7 @@ def measure(number: int, told: Callable[[int], None] = lambda done: None) -> dic
     finds something cheaper, and the rest is by how much."""
     loaded = catalogs.load(files.PACKAGED, account=False)
     found = []
-    for done, work in enumerate(asks(number)):
+    for done, work in enumerate(asks(loaded, number)):
         one = regret(work, loaded, loaded.facts.made_at)
         found += [] if one is None else [one]
         told(done + 1)
