@@ -56,12 +56,13 @@ class Rented:
                 end = self._world.now if rental.ended is None else rental.ended
                 yield machine.launched_s - cloud.skew_s, end
 
-    def paid_sets(self) -> int:
-        """Sets of machines that are paid for now, used or not."""
-        paid = set()
+    def paid_sets(self) -> float:
+        """Sets of machines that are paid for now, used or not; a gang that was broken off half-way
+        counts by its machines."""
+        paid = 0.0
         for cloud, rental in self:
-            machine, facts = rental.machine, rental.way.facts
-            least_s = max(facts.billing_step_s, facts.billing_least_s)
+            machine, way = rental.machine, rental.way
+            least_s = max(way.facts.billing_step_s, way.facts.billing_least_s)
             if machine.ended_s is None or cloud.clock < machine.launched_s + least_s:
-                paid.add(machine.leg)
-        return len(paid)
+                paid += 1 / way.nodes
+        return paid
