@@ -14,7 +14,7 @@ PYTEST = $(BIN)/pytest -n $(WORKERS) --dist worksteal --junitxml build/durations
 # ROOM=aws: only tests of what has that in its path.
 IN_ROOM = $(if $(ROOM),-k '$(ROOM)')
 
-.PHONY: help demo test test-all test-slow test-long check audit bench docs test-system test-terraform test-kubernetes format clean
+.PHONY: help demo test test-all test-slow test-long check mutants audit bench docs test-system test-terraform test-kubernetes format clean
 
 help:
 	@echo 'make demo            show the product at work'
@@ -23,6 +23,7 @@ help:
 	@echo 'make test-all        all of it, one part after the other: an hour; FROM=test-slow goes on from there'
 	@echo 'make test-long       run more cases of what the others try a few of: an hour'
 	@echo 'make check           lint, types, import directions'
+	@echo 'make mutants         put faults into the code and see whether tests notice; ROOM=money: of one room'
 	@echo 'make audit           look for published flaws of the versions in constraints.txt'
 	@echo 'make bench           run every measured claim'
 	@echo 'make docs            build the documentation as a site: build/site/index.html'
@@ -79,6 +80,10 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest tests/test_import_directions.py
+
+# Whether the tests would notice: faults of tools/mutants.toml, one at a time.
+mutants: $(READY)
+	$(BIN)/python tools/mutants.py $(ROOM)
 
 # Without a network it says so and does not fail.
 audit: $(AUDITING)

@@ -22,6 +22,7 @@ from tradewind.model.event import (
     Event,
     Forecast,
     LegDraining,
+    LegLimited,
     LegRequested,
     MachinesFound,
 )
@@ -158,11 +159,7 @@ class SpendsFreely(Controller):
         return [
             action
             for action in super()._decide(memory, sight, ways, wrote, month)
-            if not (
-                isinstance(action, Record)
-                and isinstance(action.event, LegDraining)
-                and action.event.cause == "budget"
-            )
+            if not (isinstance(action, Record) and _keeps_a_budget(action.event))
         ]
 
     def _record(self, memory: RunMemory, events: Sequence[Event]) -> Steps[bool]:
@@ -172,6 +169,12 @@ class SpendsFreely(Controller):
                 event = replace(event, request=replace(event.request, hard_stop_s=604_800))
             generous.append(event)
         return (yield from super()._record(memory, generous))
+
+
+def _keeps_a_budget(event: Event) -> bool:
+    return isinstance(event, LegLimited) or (
+        isinstance(event, LegDraining) and event.cause == "budget"
+    )
 
 
 class ForgetsTheMonth(Controller):
