@@ -13,6 +13,7 @@ import torch
 import torch.distributed.checkpoint as dcp
 from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
 
+from tests.system_calls import Calls
 from tests.torch.checkpoint.states import blank, manifests, same, saved, shards, tensors
 from tradewind.base.errors import InvalidValue
 from tradewind.torch.checkpoint import Checkpoints, Place, files, pieces, stage
@@ -46,6 +47,26 @@ def test_what_is_read_is_what_was_saved(tmp_path: Path) -> None:
     assert checkpoints.read(found, there, given)[2]["late"] is given["late"]
     assert same(given, kept)
     checkpoints.close()
+
+
+def test_a_manifest_is_named_when_all_else_would_outlive_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = Calls(monkeypatch, tmp_path)
+    saved(tmp_path, 1)
+    (folder,) = shards(tmp_path)
+    (made,) = (tmp_path / "checkpoints").rglob("*.json")
+    manifest = made.relative_to(tmp_path)
+    words = [f"{word} {path}" for word, path in calls.since()]
+    named = words.index(f"name {manifest}")
+    below = folder.relative_to(tmp_path)
+    for file in folder.iterdir():
+        path = below / file.name
+        written = "sync" if file.suffix == ".distcp" else "name"
+        assert f"{written} {path}" in words[:named], path
+    for above in (below, *list(below.parents)[:2]):
+        assert f"sync {above}" in words[:named], above
+    assert f"sync {manifest.parent}" in words[named:]
 
 
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
