@@ -24,9 +24,7 @@ class Calls:
 
         def noted(*values: object, **others: object) -> object:
             at = values[of]
-            path = (
-                Path(os.readlink(f"/proc/self/fd/{at}")) if isinstance(at, int) else Path(str(at))
-            )
+            path = Path(f"/proc/self/fd/{at}").readlink() if isinstance(at, int) else Path(str(at))
             self.made.append((word, path.relative_to(self._root).as_posix()))
             return real(*values, **others)
 

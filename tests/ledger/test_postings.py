@@ -19,7 +19,7 @@ from tests.lifecycle.builders import (
     up,
 )
 from tradewind.ledger.postings import Posting, cost_of, postings, stored, transfers
-from tradewind.model.bill import bill
+from tradewind.model.bill import bill, charged
 from tradewind.model.event import Event, LegOver, MachineBack, MachineEnded
 from tradewind.model.run import Facts, Machine, Way
 
@@ -79,6 +79,17 @@ def test_a_fraction_of_a_micro_dollar_is_paid_too() -> None:
     assert bill(1, 1, Facts()) == 1
     assert bill(3601, 1, Facts()) == 2
     assert bill(0, 1000, Facts()) == 0
+
+
+def test_disk_and_address_are_lines_of_their_own_at_whatever_price() -> None:
+    """$3.60 an hour, of which the disk takes $0.36 and the address $0.18; off, only the disk
+    goes on."""
+    way = replace(WAY, disk_price=360_000, address_price=180_000)
+    machine = a_machine(ended_s=CLOUD_S + 7200)
+    assert charged(way, machine, 7200) == 7_200_000
+    assert charged(way, replace(machine, off_s=CLOUD_S + 3600), 7200) == 3_600_000 + 360_000
+    told = ((CLOUD_S, 1_000_000), (CLOUD_S + 3600, 2_000_000))
+    assert charged(way, replace(machine, prices=told), 7200) == 3_000_000 + 2 * 540_000
 
 
 def test_a_short_life_is_paid_as_the_least_that_is_billed() -> None:

@@ -19,11 +19,12 @@ from tests.lifecycle.builders import (
     submitted,
 )
 from tradewind.lifecycle.decide import decide
-from tradewind.lifecycle.money import at_most, needed, overtime, reserve
-from tradewind.lifecycle.purchase import seconds_for
+from tradewind.lifecycle.money import at_most, hard_stop_s, needed, overtime, reserve
+from tradewind.lifecycle.purchase import purchase, seconds_for
 from tradewind.model.action import Record
 from tradewind.model.event import Event, LegLimited, LegOver
 from tradewind.model.run import Spec
+from tradewind.model.timing import BEAT_S, DRAIN_S, SHUTDOWN_S, UNATTENDED_S
 from tradewind.policy.base import Known, Option
 
 HOUR = 3600
@@ -38,6 +39,26 @@ def test_the_reserve_is_no_more_than_the_rest_costs() -> None:
     tiny = state_of(submitted(ways=(WAY,), work=1.0))
     # Whoever launches a machine that never comes up must have the time to see that.
     assert needed(tiny, a_seen(), WAY) >= 1_000 * WAY.facts.boot_timeout_s
+
+
+def test_a_hard_stop_keeps_within_the_money_whoever_ends_the_machine() -> None:
+    """WAY costs 1,000 micro-dollars a second. What does not end its own bill is paid until a
+    controller ends it, and that time comes out of the money, too."""
+    money = 10_000_000
+    endless = replace(WAY, facts=replace(WAY.facts, ends="never"))
+    by_itself, never = (hard_stop_s(way, money, None, 1e6) for way in (WAY, endless))
+    assert by_itself - never == pytest.approx(0.99 * UNATTENDED_S, abs=2)
+    assert 1_000 * (never + UNATTENDED_S + 2 * endless.facts.billing_lead_s) <= money
+
+
+def test_a_hard_deadline_is_on_the_machine() -> None:
+    """Whoever looks may be asleep then."""
+    spec = Spec(name="n", work=36_000.0, ways=(WAY,), deadline_s=NOW + 2 * HOUR, hard=True)
+    state, seen = state_of(submitted(spec)), a_seen()
+    request = purchase(state, spec, seen, WAY, NOW, None, None, 36_000.0)
+    assert request.hard_stop_s == 2 * HOUR + DRAIN_S + SHUTDOWN_S + BEAT_S
+    soft = purchase(state, replace(spec, hard=False), seen, WAY, NOW, None, None, 36_000.0)
+    assert soft.hard_stop_s > request.hard_stop_s
 
 
 def limited(price: int, budget: int = 20_000_000, gone_s: int = 2 * HOUR) -> list[Event]:

@@ -42,6 +42,14 @@ def test_without_slack_it_is_on_demand() -> None:
     assert chosen(spot("a", 1_000_000), SAFE, time_s=10.2 * HOUR) == "safe"
 
 
+def test_what_makes_the_deadline_is_not_given_up_for_what_barely_would() -> None:
+    """Nothing has a margin any more: ten hours of work, 10.1 until the deadline."""
+    held = Option("held", "on_demand", 3_000_000, 1.0, 0.0, 300.0)
+    cheaper = Option("cheaper", "on_demand", 2_500_000, 1.0, 300.0)
+    known = Known(10 * HOUR, (held, cheaper), 10.1 * HOUR, holding=0, tick_s=120.0, doubt=0.02)
+    assert careful.choose(known).option == 0
+
+
 def test_what_an_hour_late_is_worth() -> None:
     """The deadline is lost: ten hours at $3 are cheapest, five at $9 are worth $15 more where an
     hour late costs more than three dollars, and nothing is held that the budget does not pay."""

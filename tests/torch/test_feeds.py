@@ -190,6 +190,26 @@ def test_ranks_share_what_one_would_have_had(kind: str) -> None:
     assert sorted(samples(alone)) == sorted(samples([b for each in shared for b in each]))
 
 
+def test_all_generators_go_on_where_they_were() -> None:
+    """Python's, with half of a pair of normal numbers kept; NumPy's and PyTorch's."""
+
+    def numbers() -> list[float]:
+        return [random.random(), random.gauss(0, 1), np.random.normal(), torch.rand(()).item()]
+
+    seeding.cpu(5)
+    random.gauss(0, 1)
+    state, first = seeding.captured(), numbers()
+    numbers()
+    seeding.restored(state)
+    assert numbers() == first
+    with seeding.aside():
+        numbers()
+    there = numbers()
+    seeding.restored(state)
+    numbers()
+    assert numbers() == there
+
+
 def test_plain_data_is_not_seeded_for_nothing() -> None:
     data = TensorDataset(torch.arange(10))
     batches = all_of(feed(DataLoader(data, batch_size=3, shuffle=True)), last_epoch=0)
