@@ -1,4 +1,4 @@
-"""In which order files are synced and named: what a power cut leaves cannot be tried, but it follows
+"""In which order files are synced and named: what a power cut leaves cannot be tried, but follows
 from the order of the calls."""
 
 from pathlib import Path

@@ -195,6 +195,14 @@ def test_a_verdict_that_is_not_heard_is_looked_up(tmp_path: Path) -> None:
     assert done.step == 1
 
 
+def test_a_verdict_that_nobody_gave_is_no_save(tmp_path: Path) -> None:
+    """Rank 0 is gone before it commits: what has no manifest does not exist."""
+    group = Group(dist.HashStore(), 1, 2)
+    commit = Commit(Place(tmp_path), group, 1, 1, "1-life-1", 2)
+    said = commit.agree(Report(file=of_rank(1)), 0.1, 0.1)
+    assert said == "rank 0 did not say whether all ranks have saved it"
+
+
 def test_damage_that_one_rank_sees_moves_all_of_them(tmp_path: Path) -> None:
     ranks = Ranks(tmp_path, 2)
     assert ranks.save(1, wait=True) == [True, True]
