@@ -22,7 +22,7 @@ from tradewind.lifecycle.decide import decide
 from tradewind.lifecycle.money import at_most, hard_stop_s, needed, overtime, reserve
 from tradewind.lifecycle.purchase import purchase, seconds_for
 from tradewind.model.action import Record
-from tradewind.model.event import Event, LegLimited, LegOver
+from tradewind.model.event import Event, LegDraining, LegLimited, LegOver
 from tradewind.model.run import Spec
 from tradewind.model.timing import BEAT_S, DRAIN_S, SHUTDOWN_S, UNATTENDED_S
 from tradewind.policy.base import Known, Option
@@ -69,6 +69,16 @@ def limited(price: int, budget: int = 20_000_000, gone_s: int = 2 * HOUR) -> lis
     seen = a_seen(dearer, beats=(a_beat(step=100.0, rate=1.0),), clock_s=now_s)
     made = decide(state, seen, (SPOT,), NOW)
     return [action.event for action in made if isinstance(action, Record)]
+
+
+@pytest.mark.parametrize("budget", [20_000_000, 1])
+def test_no_budget_ends_machines_that_cost_nothing(budget: int) -> None:
+    """One's own: of a cluster, behind SSH, this computer."""
+    free = replace(WAY, price=0)
+    seen = a_seen(a_machine(), beats=(a_beat(step=100.0, rate=1.0),), clock_s=CLOUD_S + HOUR)
+    state = running(way=free, ways=(free,), budget=budget, work=360_000.0)
+    made = [a.event for a in decide(state, seen, (free,), NOW) if isinstance(a, Record)]
+    assert not [event for event in made if isinstance(event, (LegLimited, LegOver, LegDraining))]
 
 
 def test_machines_that_have_come_to_cost_more_are_told_so() -> None:

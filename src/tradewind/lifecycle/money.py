@@ -228,7 +228,9 @@ def limit_s(state: RunState, seen: Seen, leg: Leg, most: int) -> int:
     others.machines = {name: each for name, each in state.machines.items() if name not in own}
     left = most - exposed(others, seen) - sum(_so_far(state, seen, each) for each in own.values())
     hour = price_now(seen, leg, way) + way.nodes * hourly(way) + way.save
-    more_s = (left - saving(state, way, 0)) * 3600 // hour if hour else 0
+    if not hour:
+        return max(up_s(state, seen, leg), WEEK_S)  # one's own machines: no budget ends them
+    more_s = (left - saving(state, way, 0)) * 3600 // hour
     if way.facts.ends == "never":
         more_s -= UNATTENDED_S
     return up_s(state, seen, leg) + max(int(_SLOWEST * more_s) - 2 * way.facts.billing_lead_s, 1)
