@@ -12,7 +12,9 @@ from __future__ import annotations
 import gc
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CellType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 from weakref import ref
@@ -134,7 +136,29 @@ def _alive(parts: Parts) -> tuple[list[Any], set[int]]:
 
 def alive(kinds: tuple[type, ...]) -> list[Any]:
     """Objects of these kinds that the process has."""
-    objects = gc.get_objects()
+    objects = _there.get()
+    return _of(kinds, gc.get_objects() if objects is None else objects)
+
+
+@contextmanager
+def looked_once() -> Iterator[None]:
+    """All that is asked inside is answered from one look at the process: it may have millions of
+    objects, and each look at them takes a second then."""
+    import torch
+    from torch.optim.lr_scheduler import LRScheduler
+
+    kinds = (torch.nn.Module, torch.Tensor, LRScheduler, torch.amp.GradScaler)
+    token = _there.set(_of(kinds, gc.get_objects()))
+    try:
+        yield
+    finally:
+        _there.reset(token)
+
+
+_there: ContextVar[list[Any] | None] = ContextVar("there", default=None)
+
+
+def _of(kinds: tuple[type, ...], objects: list[Any]) -> list[Any]:
     wanted = {kind for kind in set(map(type, objects)) if issubclass(kind, kinds)}
     return [each for each in objects if type(each) in wanted]
 

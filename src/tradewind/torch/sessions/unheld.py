@@ -17,7 +17,7 @@ from weakref import WeakSet, ref
 
 from tradewind.base.errors import InvalidValue
 from tradewind.torch.feeds.seeding import reached, within
-from tradewind.torch.sessions.averages import Average, Seen, alive, as_weights, found
+from tradewind.torch.sessions.averages import Average, Seen, alive, as_weights, found, looked_once
 from tradewind.torch.sessions.gradients import has_gradients
 from tradewind.torch.sessions.looking import digest_of
 from tradewind.torch.sessions.state import Parts, bare
@@ -93,15 +93,15 @@ def taken(
         "ema": lambda: _averages(extra + modules, modules),
     }
     made = dict(given)
-    for name, search in found.items():
-        if given.get(name) is not None:
-            continue
-        if not (there := search()):
+    with looked_once():
+        first = {name: search() for name, search in found.items() if given.get(name) is None}
+    for name in list(first):
+        if not (there := first.pop(name)):
             continue
         if len(there) > 1:  # what nobody uses any more may only wait to be collected
-            gc.collect()
             del there
-            there = search()
+            gc.collect()
+            there = found[name]()
         if len(there) > 1 and len(optimizers) == 1:
             kinds = ", ".join(type(each).__name__ for each in there)
             raise InvalidValue(
@@ -314,14 +314,15 @@ class Unheld:
         if self._trouble is not None:
             trouble, self._trouble = self._trouble, None
             self.doubt(trouble)
-        if self._looks == 0 and not self._driven:
-            self._check_dtypes()
-            self._check_made_later()
-        elif self._looks:
+        if self._looks:
             self._check_changes()
         if self._looks < _LOOKS or self._looks & (self._looks - 1) == 0:  # ever more rarely
-            self._check_copies()
-            self._check_averages()
+            with looked_once():
+                if self._looks == 0 and not self._driven:
+                    self._check_dtypes()
+                    self._check_made_later()
+                self._check_copies()
+                self._check_averages()
         self._looks += 1
 
     def due(self) -> bool:
@@ -440,7 +441,8 @@ class Unheld:
         they are looked for."""
         mine, words = self._mine(), dict[str, list[str]]()
         if anew:
-            self._beside = self._strangers(), found(self._parts, self.held)
+            with looked_once():
+                self._beside = self._strangers(), found(self._parts, self.held)
         modules, averages = self._beside
         for module in modules:
             words.setdefault(type(module).__name__, []).append(digest_of(_some(module, mine)))
