@@ -30,7 +30,7 @@ name: tiny-gpt
 work: {{on: 8xH100-SXM, step: 48s, steps: {STEPS}, memory: 2GB, scales: true}}
 checkpoint: {{every: 5s, size: 3MB}}
 limits:
-  {{deadline: 160m, budget: $400, accelerators: [H100-SXM], max_accelerators: 16, markets: [spot]}}
+  {{deadline: 160m, confidence: 80%, budget: $400, accelerators: [H100-SXM], max_accelerators: 16}}
 run:
   command: torchrun --nproc-per-node 1 train.py --steps {STEPS}
   env: {{PATH: "BIN:/usr/bin:/bin"}}
@@ -67,7 +67,7 @@ def submitted(world: OnGoogle, folder: Path) -> str:
     path.write_text(WORK.replace("BIN", str(Path(sys.executable).parent)))
     on = rented.On(world.store, ["gcp"])
     wanted = submit.wanted(str(path), on)
-    assert (wanted.plan.nodes, set(wanted.plan.markets)) == (2, {"spot"})
+    assert (wanted.plan.nodes, set(wanted.plan.markets)) == (2, {"spot", "on_demand"})
     spec = submit.spec_of(wanted, local=False, on=on)
     assert len({way.zone for way in spec.ways}) > 1
     # Flex-start is cheaper here, and nobody preempts it.
