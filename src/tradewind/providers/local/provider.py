@@ -182,7 +182,9 @@ class LocalProvider:
         now = self._clock()
         taken: Sequence[float | None] = (None,) * way.nodes
         notice_s, from_work_s = float(FACTS.notice_s), 0.0
-        if way.market == "spot" and self._interruptions:
+        if self._interruptions and (
+            way.market == "spot" or self._interruptions.takes_all(request.run_id)
+        ):
             taken = self._interruptions.lives(way.zone, names, now)
             notice_s = self._interruptions.notice_s
             from_work_s = self._interruptions.from_work_s
