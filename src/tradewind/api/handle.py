@@ -245,6 +245,7 @@ def run(
         speed=speed,
         when=when,
     )
+    spec, _ = submit.as_begun(spec)
     if detach:
         unended.check(spec, attended=attended)
     wish: wishes.Wish | None = None

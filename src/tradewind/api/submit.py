@@ -192,6 +192,22 @@ def spec_of(
     return spec
 
 
+def as_begun(spec: Spec) -> tuple[Spec, str]:
+    """With the machines in front that a controller would buy first now, which each launch decides
+    by prices, starts and chances; and why they are not the plan's own choice, empty where they are.
+    So what is shown is what runs."""
+    from msgspec.structs import replace
+
+    from tradewind.lifecycle.first import first
+    from tradewind.policy import careful
+
+    begun = first(spec, clock.now().timestamp(), careful.choose)
+    if begun is None or begun[0].way == spec.ways[0]:
+        return spec, ""
+    way = begun[0].way
+    return replace(spec, ways=(way, *(each for each in spec.ways if each != way))), begun[1]
+
+
 def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:
     """The same on this computer: each way keeps its price, and its place becomes a zone of ours.
     Where time goes faster, the price of an hour there is paid in less than one of ours."""

@@ -1,4 +1,4 @@
-"""Machines that are named: where they are to be had, the cheapest first. Nothing is estimated.
+"""Machines that are named: where they are sold, the cheapest first. Nothing is estimated.
 
 How long the work takes nobody knows, so a plan's hours and its cost are the most that they come to
 before its machines are stopped (`Plan.at_most`).
@@ -198,7 +198,7 @@ class _Shelf:
         if not found:
             counted = ", ".join(f"{number:,} {words}" for words, number in why.most_common())
             raise NotFound(
-                f"{self.wanted.words}: none of {len(rows):,} offers can be had: {counted}",
+                f"{self.wanted.words}: none of {len(rows):,} offers is left: {counted}",
                 hint="limits (providers, regions, markets) and account.yaml decide it;"
                 " `tradewind offers` shows all",
             )

@@ -32,8 +32,6 @@ _SHOWN = 5
     tradewind run work.yaml --local
     # machines live for about a minute: does it survive?
     tradewind run work.yaml --local --chaos 60s --yes
-    # on rented machines, and on this computer
-    tradewind run work.yaml --on aws,local --store s3://bucket
     # a command, on exactly these machines
     tradewind run --gpus H100:8 'torchrun train.py' --on aws
     """,
@@ -172,11 +170,14 @@ def command(
         wanted, local=local, on=on, nodes=nodes, project=project, tags=tagged, speed=speed,
         when=when,
     )  # fmt: skip
+    spec, otherwise = submit.as_begun(spec)
     if detach:
         unended.check(spec, attended=attended)
     wish = _wish(spec, chaos, trace)
     if not as_json:
         _show(wanted.plan, spec)
+        if otherwise:
+            render.paragraph(f"  begins    {otherwise}", indent=" " * 12)
         if isinstance(wish, wishes.ChaosWish) and wish.everywhere:
             click.echo("  chaos     no spot among them: machines on demand are interrupted too")
         if on is not None:
