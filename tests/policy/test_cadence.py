@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import exp, inf
 
 import pytest
@@ -19,10 +20,10 @@ def test_a_fresh_machine_saves_often_and_an_old_one_seldom() -> None:
 
 def test_more_machines_save_more_often_and_safe_ones_seldom() -> None:
     assert cadence.every_s(60, 0, machines=8) < cadence.every_s(60, 0)
-    alone = {"spot": False, "any_loss_h": inf}
-    assert cadence.every_s(60, 0, **alone) == 60 / cadence.SPARED
-    assert cadence.every_s(1, 0, **alone) == cadence.MOST_S
-    assert cadence.every_s(600, 0, **alone) == cadence.LONGEST_S
+    seldom = partial(cadence.every_s, age_s=0, spot=False, any_loss_h=inf)
+    assert seldom(60) == 60 / cadence.SPARED
+    assert seldom(1) == cadence.MOST_S
+    assert seldom(600) == cadence.LONGEST_S
 
 
 @pytest.mark.parametrize(("save_s", "minutes"), [(1, 7), (3, 12), (10, 22), (60, 54)])

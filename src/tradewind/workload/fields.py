@@ -148,7 +148,7 @@ WORK = Section(
 MACHINES = Section(
     "machines",
     Machines,
-    "Machines that are named: exactly these, for a command of which nobody knows how long it takes",
+    "Machines that are named: exactly these, for a command that takes as long as it takes",
     (
         Field(
             "gpus",

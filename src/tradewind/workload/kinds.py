@@ -456,8 +456,8 @@ HARDWARE = Kind("accelerators, e.g. 8xA100-80GB", _hardware, _SCALAR)
 def _gpus(node: Node, context: Context) -> tuple[tuple[str, ...], int]:
     """Names and number of `H100:8`: of a family any of its kinds will do."""
     if context.known is None:
-        name, count = _hardware(node, context)
-        return (name,), count
+        name, many = _hardware(node, context)
+        return (name,), many
     match = context.known.resolve(node.text())
     count = match.count or 1
     if count != int(count):
