@@ -48,13 +48,10 @@ def test_exactly_that_type() -> None:
 def test_a_machine_without_accelerators_is_as_large_as_asked() -> None:
     found = plans("{cpus: 8, ram: 32GB, disk: 200GB, run: {command: a}}")
     table = catalogs.load().table.columns
-    sizes = dict(
-        zip(
-            table["instance_type"],
-            zip(table["vcpus"], table["memory_gb"], strict=True),
-            strict=True,
-        )
-    )
+    sizes = {
+        table["instance_type"][row]: (table["vcpus"][row], table["memory_gb"][row])
+        for row in range(len(catalogs.load().table))
+    }
     assert {each.accelerator_count for each in found.plans} == {0}
     assert all(sizes[each.instance_type] >= (8, 32) for each in found.plans)
     assert spec("{cpus: 8, disk: 200GB, run: {command: a}}").disk_bytes == 200 * 10**9

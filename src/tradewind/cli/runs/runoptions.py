@@ -123,7 +123,7 @@ def _of_file(
     path = Path(file)
     folder = path.absolute().parent
     text = submit.text_of(path)
-    if text.lstrip().startswith("{") and '"kind"' in text:
+    if text.lstrip().startswith("{"):
         if flags or variables:
             option = _OPTIONS.get(next(iter(flags), ""), "--env")
             raise InvalidValue(
