@@ -29,10 +29,11 @@ from tradewind.base import ownfiles
 from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model.boot import Boot
 from tradewind.model.finding import Finding
-from tradewind.model.run import Facts, Listing, Machine, Request
+from tradewind.model.run import TAKEN, Facts, Listing, Machine, Request
 from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
 from tradewind.providers.local import leftovers, processes
 from tradewind.providers.local.files import (
+    INTERRUPTED,
     SPENT,
     STOP_S,
     TERMINATED,
@@ -356,6 +357,8 @@ class LocalProvider:
         # A host that has written it is still there for a moment.
         if end is None or folder.has_living_host():
             return rental.machine
+        if rental.market != "spot" and end.why == INTERRUPTED:  # which nobody expects of it
+            return replace(rental.machine, ended_s=end.ended_s, ended_by=TAKEN, ended_why=end.why)
         return replace(rental.machine, ended_s=end.ended_s)
 
     def _settled(self, rental: Rental) -> bool:
