@@ -134,6 +134,12 @@ def test_what_cannot_be_meant(text: str, words: str) -> None:
         plans(text)
 
 
+@pytest.mark.parametrize("limit", ["max_nodes: 2", "accelerators: [L4]", "confidence: 95%"])
+def test_limits_of_a_choice_that_is_made_are_not_silently_left_out(limit: str) -> None:
+    with pytest.raises(InvalidValue, match=limit.partition(":")[0]):
+        plans(f"{{gpus: L4, limits: {{{limit}}}, run: {{command: a}}}}")
+
+
 def test_what_weighs_has_nothing_to_weigh() -> None:
     from tradewind.planning.planner import Planner
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 SHOWN = 8
 _SAFE = 4
 """So many of the cheapest on demand are among the plans, for when no spot is to be had."""
+_WEIGHING = ("accelerators", "max_nodes", "max_accelerators", "confidence", "carbon", "commit")
+"""Limits of a choice or of an estimate, of which there is none here."""
 _DEAR = 2.0
 """Nobody who wants the cheapest falls back on what is on demand at more than so many times the
 cheapest of that: it would only raise what a run may cost at most."""
@@ -63,6 +65,12 @@ def plans(
     now = now or clock.now()
     wanted = workload.machines
     assert wanted is not None
+    for name in _WEIGHING:
+        if getattr(workload.limits, name) is not None:
+            raise InvalidValue(
+                f"limits.{name} is for machines that a plan chooses, and this workload names them",
+                hint=f"leave it out, or gpus, type, nodes and cpus; {name} goes with train or work",
+            )
     deadline = workload.limits.deadline_at(now)
     left_s = (deadline - now).total_seconds() if deadline else inf
     if left_s <= 0:
