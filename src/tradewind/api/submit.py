@@ -198,10 +198,10 @@ def as_begun(spec: Spec) -> tuple[Spec, str]:
     So what is shown is what runs."""
     from msgspec.structs import replace
 
+    from tradewind.controller.loop import POLICY
     from tradewind.lifecycle.first import first
-    from tradewind.policy import careful
 
-    begun = first(spec, clock.now().timestamp(), careful.choose)
+    begun = first(spec, clock.now().timestamp(), POLICY)
     if begun is None or begun[0].way == spec.ways[0]:
         return spec, ""
     way = begun[0].way
