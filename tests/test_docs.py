@@ -180,6 +180,6 @@ def test_the_example_workloads_on_the_page_are_right() -> None:
 
     text = (ROOT / "docs" / "workload.md").read_text()
     examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
-    assert len(examples) == 3
+    assert len(examples) == 4
     for example in examples:
         workload.read(example, "example", now=NOW, known=KNOWN)

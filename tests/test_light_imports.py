@@ -54,3 +54,10 @@ def test_nothing_heavy_is_imported(code: str, also_not: set[str]) -> None:
     modules = loaded(code)
     heavy = HEAVY - {"statistics"} if "accelerators" in code or "pictures" in code else HEAVY
     assert not modules & (heavy | also_not)
+
+
+def test_what_the_documentation_names_is_listed_before_it_is_imported() -> None:
+    """Tab completion shows nothing else."""
+    code = "import tradewind\nassert set(tradewind.__all__) <= set(dir(tradewind)), dir(tradewind)"
+    code += "\nassert not {'os', 'sys', 'annotations', 'TYPE_CHECKING'} & set(dir(tradewind))"
+    assert not HEAVY & loaded(code)

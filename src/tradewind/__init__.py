@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Data,
         Job,
         Limits,
+        Machines,
         Measured,
         Train,
         Workload,
@@ -56,6 +57,7 @@ __all__ = [
     "Data",
     "Job",
     "Limits",
+    "Machines",
     "Measured",
     "Run",
     "Service",
@@ -85,3 +87,8 @@ def __getattr__(name: str) -> Any:
     home |= {"Service": "api.services", "serve": "api.services"}
     home["plan"] = "planning.planner"
     return getattr(importlib.import_module(f"tradewind.{home.get(name, 'model')}"), name)
+
+
+def __dir__() -> list[str]:
+    """All that is here, imported already or not: what tab completion shows."""
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING", "annotations", "os", "sys"})

@@ -121,6 +121,25 @@ def test_this_computer_beside_a_cloud(store: Store, cloud: Control, work: Path) 
     assert spec.predicted_cost  # of the plan's machines: nobody knows how fast this one is
 
 
+def test_machines_that_are_named_are_rented_exactly(
+    store: Store, cloud: Control, work: Path
+) -> None:
+    work.write_text("gpus: A10G:1\nnodes: 2\ndisk: 300GB\nrun: {command: python train.py}\n")
+    store.replace(KEY, footprint(cloud).encoded())
+    on = rented.On(store, ["aws", "local"])
+    spec = submit.spec_of(submit.wanted(str(work), on), local=False, on=on)
+    spec, _ = submit.as_begun(spec)
+    kinds = {way.instance_type for way in spec.ways}
+    assert kinds
+    assert all(kind.startswith("g5.") for kind in kinds)
+    assert {(way.provider, way.nodes) for way in spec.ways} == {("aws", 2)}
+    assert {way.market for way in spec.ways} == {"spot", "on_demand"}
+    assert spec.ways[0].price == min(way.price for way in spec.ways)
+    assert all(way.disk_gb >= 450 for way in spec.ways)  # beside the image and checkpoints
+    assert (spec.untold, spec.predicted_cost, spec.idle_stop) == (True, None, True)
+    assert any("this computer is none of them" in words for words in on.warnings)
+
+
 def test_each_zone_is_a_way_at_its_own_price(store: Store, cloud: Control, work: Path) -> None:
     """A plan names the cheapest zone of a region only: what is taken there goes on elsewhere."""
     store.replace(KEY, footprint(cloud).encoded())

@@ -63,6 +63,14 @@ def test_another_process_makes_it_true(table: str) -> None:
     assert per_run.lives("mars", names, start) == (None,)
 
 
+def test_a_plan_without_spot_is_interrupted_all_the_same(home: Path) -> None:
+    """Who asks for chaos wants to see it survived: SPEC has machines on demand only."""
+    per_run = wishes.PerRun()
+    wishes.keep("run-1", wishes.chaos(60, SPEC))
+    wishes.keep("run-2", wishes.chaos(60, WAYS))
+    assert [per_run.takes_all(f"run-{n}") for n in (1, 2, 3)] == [True, False, False]
+
+
 def test_what_cannot_be_replayed(table: str, home: Path) -> None:
     with pytest.raises(NotFound, match=r"no file nowhere\.csv"):
         wishes.traced("nowhere.csv:x", WAYS)
@@ -71,7 +79,7 @@ def test_what_cannot_be_replayed(table: str, home: Path) -> None:
     with pytest.raises(InvalidValue, match="no spot machines"):
         wishes.traced(table, SPEC)
     with pytest.raises(InvalidValue, match="cannot live"):
-        wishes.chaos(0)
+        wishes.chaos(0, SPEC)
     (home / "empty.csv").write_text("trace_id,zone\n")
     with pytest.raises(TradewindError, match="no traces"):
         wishes.traced(str(home / "empty.csv"), WAYS)

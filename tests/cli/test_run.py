@@ -315,3 +315,43 @@ def test_what_git_keeps_back_is_told_before_anything_is_spent(home: Path, tmp_pa
     out = tradewind("run", work, "--local", "--yes")
     assert "not sent" not in out
     assert printed(newest()) == ["3000 data/train.bin"]
+
+
+OWN = """offers:
+  - {name: box, provider: local, accelerator: 1xA100-80GB, on_demand: $1.20}
+"""
+
+
+def test_a_command_on_machines_that_are_named(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a file, found by its name, and not tried again where that would change nothing."""
+    home.mkdir()
+    (home / "account.yaml").write_text(OWN)
+    (tmp_path / "job").mkdir()
+    monkeypatch.chdir(tmp_path / "job")
+    gpus = ("run", "--gpus", "A100-80GB", "--type", "box", "--local", "--yes", "--name", "mine")
+    out = tradewind(*gpus, "--env", "WHO=me", "echo hello $WHO")
+    assert "nobody has said how long it takes" in out
+    assert ": $1.20 an hour" in out
+    assert tradewind("logs", "mine") == "hello me\n"
+    out = tradewind(*gpus, "no-such-command", check=1)
+    assert "ended (job hopeless): the job has failed with exit code 127" in out
+    assert out.count("no-such-command: not found") == 1
+    out = tradewind(*gpus, "--retries", "1", "echo again; exit 3", check=1)
+    assert tradewind("logs", "mine").count("again") == 2
+    assert len(tradewind("status", "mine").splitlines()) == 4
+
+
+def test_a_plan_without_spot_is_interrupted_all_the_same(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.mkdir()
+    (home / "account.yaml").write_text(OWN)
+    (tmp_path / "job").mkdir()
+    monkeypatch.chdir(tmp_path / "job")
+    gpus = ("run", "--gpus", "A100-80GB", "--type", "box", "--local", "--yes", "--chaos", "1s")
+    out = tradewind(*gpus, "test $TRADEWIND_LEG -gt 1 || sleep 600")
+    assert "machines on demand are interrupted too" in out
+    assert "leg 1 ended (interrupted)" in out
+    assert "done; " in out

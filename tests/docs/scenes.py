@@ -14,6 +14,7 @@ HEAVY = {
     "docs/commands/report.md",
     "docs/commands/resume.md",
     "docs/frameworks.md",
+    "docs/from-skypilot.md",
     "docs/services.md",
     "docs/strategies.md",
     "examples/strategies/README.md",

@@ -27,7 +27,7 @@ YAML = [b for b in blocks.every() if b.language == "yaml"]
 JSON = [b for b in blocks.every() if b.language == "json"]
 ACCOUNT = {"offers", "discounts", "quotas", "reservations"}
 BUDGETS = {"projects", "default", "tell"}
-WORK = {"train", "work", "serve", "profile"}
+WORK = {"train", "work", "serve", "profile", "gpus"}
 
 
 @pytest.mark.parametrize("block", YAML, ids=[f"{b.page} {b.number}" for b in YAML])

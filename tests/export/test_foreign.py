@@ -96,16 +96,15 @@ def test_what_was_written_is_read_again(write: Any, of: Found) -> None:
     back = kinds.read(kind, text)
     same(kind, back, of)
     # And the workload file that comes of it says it, too.
-    plain = yaml.safe_load(commented.text(foreign.document(back, "A100-80GB", back.count)))
-    work = workload.of(plain if "on" in plain["work"] else _with_on(plain))
+    plain = yaml.safe_load(
+        commented.text(foreign.document(back, {"gpus": f"A100-80GB:{back.count}"}))
+    )
+    work = workload.of(plain)
+    assert work.machines is not None
+    assert (work.machines.count, work.machines.nodes) == (back.count, back.nodes)
     assert work.run is not None
     assert work.run.command.strip() == back.command.strip()
     assert {**work.run.env} == {k: v for k, v in back.env.items() if k in work.run.env}
-
-
-def _with_on(plain: dict[str, Any]) -> dict[str, Any]:
-    """PyYAML's `on` is true, where ours reads a name."""
-    return {**plain, "work": {"on" if k is True else k: v for k, v in plain["work"].items()}}
 
 
 def test_an_exported_dockerfile_is_read_again() -> None:
@@ -113,7 +112,7 @@ def test_an_exported_dockerfile_is_read_again() -> None:
     found = kinds.read("dockerfile", making.made("dockerfile", asked).files["Dockerfile"].text)
     assert "torchrun" in found.command
     assert found.command.endswith("train.py")
-    plain = foreign.document(found, "L40S", 1)
+    plain = foreign.document(found, {"gpus": "L40S"})
     assert not [name for name in plain["run"].get("env", {}) if name.startswith("TRADEWIND_")]
 
 
@@ -142,7 +141,7 @@ def test_secrets_are_named_and_not_carried_over() -> None:
     found = kinds.read(
         "sky", yaml.safe_dump({"run": "python a.py", "envs": {"A": token, "B": "1"}})
     )
-    text = commented.text(foreign.document(found, "T4", 1))
+    text = commented.text(foreign.document(found, {"gpus": "T4"}))
     assert token not in text
     assert any("looks like a secret" in each for each in found.left)
 
@@ -213,14 +212,39 @@ def test_by_the_command_line(
     Path("job.json").write_text(text)
     assert run(["import", "job.json", "--out", "work.yaml"]) == 0
     work = workload.load("work.yaml")
-    assert work.limits.max_nodes == 2
-    assert "16xA100-40GB" in Path("work.yaml").read_text()
+    assert work.machines is not None
+    assert (work.machines.type, work.machines.nodes) == ("p4d.24xlarge", 2)
+    assert "type: p4d.24xlarge" in Path("work.yaml").read_text()
     assert run(["import", "job.json", "--out", "work.yaml"]) == 2
     assert "there already" in capsys.readouterr().err
     Path("Dockerfile").write_text("FROM a\nCMD python a.py\n")
     assert run(["import", "Dockerfile"]) == 3
     assert "--accelerator" in capsys.readouterr().err
     assert run(["import", "Dockerfile", "--accelerator", "2xT4"]) == 0
-    assert "2xT4" in capsys.readouterr().out
+    assert "gpus: T4:2" in capsys.readouterr().out
     Path("x.txt").write_text("hello\n")
     assert run(["import", "x.txt"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("resources", "lines"),
+    [
+        ("{accelerators: {A100-80GB: 4}, disk_size: 500}", ["gpus: A100-80GB:4", "disk: 500GB"]),
+        ("{cpus: 8+, memory: 32+}", ["cpus: 8", "ram: 32GB"]),
+        ("{instance_type: p5.48xlarge, use_spot: false}", ["type: p5.48xlarge", "- on_demand"]),
+    ],
+)
+def test_the_machines_of_a_task_are_named_exactly(
+    resources: str,
+    lines: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TRADEWIND_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    Path("sky.yaml").write_text(f"num_nodes: 2\nresources: {resources}\nrun: python a.py\n")
+    assert run(["import", "sky.yaml"]) == 0
+    told = capsys.readouterr()
+    assert {*lines, "nodes: 2"} <= {line.strip() for line in told.out.splitlines()}
+    assert "not carried over" not in told.err

@@ -140,3 +140,17 @@ def test_the_folder_of_a_rented_service_is_no_run_and_nothing_odd() -> None:
     store.create(places.rented_bundle("chat-1"), b"x")
     assert runs_store.run_ids(store) == []
     assert runs_store.other_folders(store) == []
+
+
+def test_a_run_is_found_by_its_name_the_newest_live_one_first(store: Store) -> None:
+    old, going, new = (f"job-0190000000{n}0-abcdef" for n in range(3))
+    for run_id in (old, going, new):
+        put(store, run_id)
+    assert runs_store.meant(store, "job") == runs_store.Meant(new, 3)
+    store.create(f"{places.LIVE}{going}", b"")
+    assert runs_store.meant(store, "job") == runs_store.Meant(going, 3, live=True)
+    assert runs_store.named(store, "job") == going
+    assert runs_store.meant(store, new) == runs_store.Meant(new)
+    assert runs_store.all_of(runs_store.run_ids(store), "job") == [old, going, new]
+    put(store, "job-2-019000000099-abcdef")
+    assert runs_store.named(store, "job") == going

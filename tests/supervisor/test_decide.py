@@ -115,6 +115,34 @@ def test_one_machine_starts_its_job_again_in_place() -> None:
     assert "exit code 1" in who.reason
 
 
+@pytest.mark.parametrize(
+    ("retry_on", "code", "trouble", "again"),
+    [
+        (None, 127, "hopeless", False),
+        (None, 1, "user", True),
+        (("75", "SIGSEGV"), 1, "user", False),
+        (("75", "SIGSEGV"), 75, "user", True),
+        (("75", "SIGSEGV"), -11, "user", True),
+        (("SIGSEGV",), 139, "user", True),
+        (("127",), 127, "hopeless", True),
+    ],
+)
+def test_only_failures_that_are_worth_it_are_tried_again(
+    retry_on: tuple[str, ...] | None, code: int, trouble: str, again: bool
+) -> None:
+    who = working(tries=3, retry_on=retry_on)
+    assert acts(who, failed(code, trouble)) == ([Start] if again else [])
+    assert (who.doing, who.failures) == ("working" if again else "failed", 1)
+    if not again:
+        assert "retry" in who.reason
+
+
+def test_without_retries_the_first_failure_is_the_last() -> None:
+    who = working(tries=1)
+    assert acts(who, failed()) == []
+    assert who.doing == "failed"
+
+
 def test_getting_further_starts_the_count_again() -> None:
     who = working(tries=2)
     for saved in (0.0, 10.0, 20.0, 30.0):

@@ -8,7 +8,7 @@ from tradewind.base.errors import BadWorkload
 from tradewind.workload import reader, synonyms
 from tradewind.workload.fields import SECTIONS
 
-PATHS = {f"{section.name}.{field.name}" for section in SECTIONS for field in section.fields}
+PATHS = {section.path(field.name) for section in SECTIONS for field in section.fields}
 
 
 def test_every_name_leads_to_a_field() -> None:
@@ -29,10 +29,11 @@ def test_every_flag_of_a_plan_leads_to_its_field() -> None:
     [
         ("train: {seq: 4096}", "train.seq: there is no such field; did you mean 'sequence'?"),
         ("train: {batch-size: 8}", "did you mean 'global_batch'?"),
-        ("num_nodes: 2", "num_nodes: there is no such field; did you mean 'limits.max_nodes'?"),
+        ("num_nodes: 2", "num_nodes: there is no such field; did you mean 'nodes'?"),
+        ("limits: {num_nodes: 2}", "did you mean 'max_nodes'?"),
         ("use_spot: true", "did you mean 'limits.markets' ([spot])?"),
-        ("accelerators: H100:8", "did you mean 'limits.accelerators'?"),
-        ("resources: {cpus: 8}", "did you mean 'limits.accelerators'?"),
+        ("accelerators: H100:8", "did you mean 'gpus' (H100:8)?"),
+        ("resources: {cpus: 8}", "did you mean 'gpus' (H100:8)?"),
         ("envs: {A: b}", "did you mean 'run.env'?"),
         ("run: {deadline: 3h}", "run.deadline: there is no such field; did you mean 'limits."),
         ("limits: {gpus: [H100]}", "did you mean 'accelerators'?"),

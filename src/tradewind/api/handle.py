@@ -245,11 +245,12 @@ def run(
         speed=speed,
         when=when,
     )
+    spec, _ = submit.as_begun(spec)
     if detach:
         unended.check(spec, attended=attended)
     wish: wishes.Wish | None = None
     if chaos is not None:
-        wish = wishes.chaos(parse_duration(chaos) if isinstance(chaos, str) else chaos)
+        wish = wishes.chaos(parse_duration(chaos) if isinstance(chaos, str) else chaos, spec)
     elif trace is not None:
         wish = wishes.traced(trace, spec)
     if folder is None:

@@ -189,7 +189,11 @@ class On:
         placed.sort(key=lambda each: each[0])  # as the plan prefers them
         ways = sustained.told([way for _, way in placed])
         predicted = at_prices_of_now(spec, ways)
-        if self._beside:
+        if self._beside and spec.untold:
+            self.warnings.append(
+                "the workload names its machines, and this computer is none of them: it is left out"
+            )
+        elif self._beside:
             ways.append(self._this_computer(spec, card))
         return replace(spec, ways=tuple(ways), predicted_cost=predicted)
 

@@ -63,7 +63,7 @@ def wanted(what: object, on: On | None = None, when: Schedule | None = None) -> 
 def _of_file(path: Path, on: On | None, when: Schedule | None) -> Wanted:
     from tradewind.planning import document
 
-    text = _read(path)
+    text = text_of(path)
     if text.lstrip().startswith("{"):
         return wanted(document.read(text, str(path)))
     from tradewind import catalog as catalogs
@@ -73,7 +73,8 @@ def _of_file(path: Path, on: On | None, when: Schedule | None) -> Wanted:
     return _planned(workload.load(str(path), now=clock.now(), known=known), on, when)
 
 
-def _read(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Of a workload file or a saved plan."""
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:
@@ -98,6 +99,7 @@ def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
 
     from tradewind import catalog as catalogs
     from tradewind.api import scheduled
+    from tradewind.planning import exact
     from tradewind.planning.planner import Planner
 
     catalog, now = catalogs.load(), clock.now()
@@ -110,7 +112,10 @@ def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
     if on is not None:
         work, catalog = on.limited(work), on.catalog(catalog, now)
     try:
-        found = _best(Planner(work, catalog, now=now).plans())
+        if work.machines is not None:
+            found = _best(exact.plans(work, catalog=catalog, now=now))
+        else:
+            found = _best(Planner(work, catalog, now=now).plans())
     except NotFound as error:
         if left_s is None or when is None:
             raise
@@ -185,6 +190,22 @@ def spec_of(
     spec = replace(spec, schedule=when)
     scheduled.check(spec, clock.now().timestamp())
     return spec
+
+
+def as_begun(spec: Spec) -> tuple[Spec, str]:
+    """With the machines in front that a controller would buy first now, which each launch decides
+    by prices, starts and chances; and why they are not the plan's own choice, empty where they are.
+    So what is shown is what runs."""
+    from msgspec.structs import replace
+
+    from tradewind.controller.loop import POLICY
+    from tradewind.lifecycle.first import first
+
+    begun = first(spec, clock.now().timestamp(), POLICY)
+    if begun is None or begun[0].way == spec.ways[0]:
+        return spec, ""
+    way = begun[0].way
+    return replace(spec, ways=(way, *(each for each in spec.ways if each != way))), begun[1]
 
 
 def here(spec: Spec, nodes: int | None, speed: float = 1.0) -> Spec:

@@ -38,11 +38,13 @@ class ChaosWish(Struct, frozen=True, kw_only=True, tag="chaos"):
     seed: int = 0
     from_work_s: float = FROM_WORK_S
     """How long a machine's life waits for its job to work."""
+    everywhere: bool = False
+    """Machines on demand too, because there are no others."""
 
     def made(self) -> Interruptions:
         from tradewind.providers.local.interruptions import Chaos
 
-        return Chaos(self.mean_life_s, self.notice_s, self.seed, self.from_work_s)
+        return Chaos(self.mean_life_s, self.notice_s, self.seed, self.from_work_s, self.everywhere)
 
 
 class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
@@ -88,6 +90,10 @@ class PerRun:
     def from_work_s(self) -> float:
         return getattr(self._last, "from_work_s", 0.0)
 
+    def takes_all(self, run_id: str) -> bool:
+        wish = wish_of(run_id)
+        return wish is not None and wish.made().takes_all(run_id)
+
     def lives(self, zone: str, machine_ids: Sequence[str], now: float) -> tuple[float | None, ...]:
         run_id = machine_ids[0].removeprefix("local-").rsplit("-", 2)[0]  # local-<run>-<leg>-<rank>
         wish = wish_of(run_id)
@@ -127,8 +133,11 @@ def _place(run_id: str) -> Path:
     return folder() / f"{run_id}.json"
 
 
-def chaos(mean_life_s: float) -> ChaosWish:
-    wish = ChaosWish(mean_life_s=mean_life_s)
+def chaos(mean_life_s: float, spec: Spec) -> ChaosWish:
+    """Of a run without spot machines, those on demand are interrupted: it was asked for."""
+    wish = ChaosWish(
+        mean_life_s=mean_life_s, everywhere=all(way.market != "spot" for way in spec.ways)
+    )
     wish.made()  # which refuses what cannot be
     return wish
 

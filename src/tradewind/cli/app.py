@@ -100,10 +100,40 @@ FOLDERS = {
 }
 """Where the code of a command lies: the folder of its topic."""
 
+SAME = {
+    "launch": "run",
+    "apply": "run",
+    "status": "ps",
+    "queue": "ps",
+    "down": "stop",
+    "cancel": "stop",
+    "start": "resume",
+    "check": "doctor",
+    "cost-report": "cost",
+    "show-gpus": "accelerators",
+    "attach": "watch",
+}
+"""What SkyPilot and dstack call commands that do the same here. They are not listed; docs/from-
+skypilot.md has them."""
+
+ELSEWHERE = {
+    "up": "`tradewind run FILE` runs a workload, `tradewind serve FILE` brings a service up",
+    "exec": "`tradewind ssh RUN -- COMMAND` runs a command on a machine of a run that goes on",
+    "autostop": "machines end with their job, and when it is idle: `tradewind run --idle 20m`",
+    "jobs": "`tradewind run -d FILE` is a managed job, `tradewind ps` lists them, `logs`, `stop`",
+    "rm": "a finished run costs only what it keeps: `tradewind sweep` removes leftovers",
+    "delete": "`tradewind stop RUN` ends a run, `tradewind sweep` removes leftovers",
+    "destroy": "`tradewind stop RUN` ends a run, `tradewind sweep` removes leftovers",
+    "gpus": "`tradewind offers h100:8` lists prices, `tradewind accelerators` what there is",
+}
+"""Of theirs that are not the same here, what does it."""
+
 
 class LazyGroup(Group):
     """Knows its commands by name and imports one only to run it, to show its own help or to
     complete what stands behind it."""
+
+    removes = ("teardown", "sweep")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -126,6 +156,10 @@ class LazyGroup(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[1:2] and args[1] in ("setup", "teardown") and args[0] not in COMMANDS:
             args = [args[1], args[0], *args[2:]]  # as it was once: `tradewind CLOUD setup`
+        if args[0] in SAME:
+            args = [SAME[args[0]], *args[1:]]
+        elif args[0] in ELSEWHERE:
+            raise click.UsageError(f"there is no {args[0]!r} here: {ELSEWHERE[args[0]]}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

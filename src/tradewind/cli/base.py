@@ -31,6 +31,8 @@ class Group(Command, click.Group):
     command_class = Command
     what = "command"
     """What its commands are, to who looks for one that there is not."""
+    removes: tuple[str, ...] = ()
+    """Of its commands, those that remove things: for another name they are not suggested."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -39,7 +41,9 @@ class Group(Command, click.Group):
         if args[0] not in known and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            close = get_close_matches(args[0], known, n=1)
+            meant = [name for name in known if name not in self.removes]
+            close = get_close_matches(args[0], meant, n=1)
+            close = get_close_matches(args[0], self.removes, n=1, cutoff=0.9) or close
             help_ = f"see `{ctx.command_path} --help`"
             advice = f"did you mean {close[0]!r}?" if close else help_
             raise click.UsageError(f"no {self.what} is called {args[0]!r}; {advice}", ctx)

@@ -33,6 +33,8 @@ from tradewind.providers.base import Provider, Tidy
 from tradewind.store.base import Store
 from tradewind.store.lending import Pass
 
+POLICY = careful.choose
+"""Which market and place every controller holds next; what is shown before a run asks it, too."""
 LEASE = "controllers/lease.json"
 _DEAD = 3
 """A sign that has not changed for so many of its owner's passes is a dead one's."""
@@ -92,7 +94,7 @@ class Loop:
             clock=_wall,
             watch=clock.epoch,
             asks_prices=True,
-            policy=careful.choose,
+            policy=POLICY,
             may_use=may_use,
             learned=learned,
         )

@@ -23,7 +23,7 @@ from tradewind.controller.sight import Sight
 from tradewind.journal import journal
 from tradewind.journal.services_book import BOOK
 from tradewind.lifecycle import fold as fold_run
-from tradewind.lifecycle.leg import JOB_FAILED
+from tradewind.lifecycle.leg import HOPELESS, JOB_FAILED
 from tradewind.lifecycle.state import RunState
 from tradewind.model import bounds, places
 from tradewind.model.event import Ended, LegOver
@@ -346,7 +346,7 @@ def told_of(state: RunState, reason: str, beat: Heartbeat | None) -> Told:
         outcome=state.outcome,
         reason=reason,
         tail=state.tail or (beat.tail if beat is not None else ""),
-        blame=state.outcome == "failed" and state.over_cause == JOB_FAILED,
+        blame=state.outcome == "failed" and state.over_cause in (JOB_FAILED, HOPELESS),
         refused=f"{refused.what}: {refused.reason or refused.kind}" if refused else "",
         lost=_lost(state, reason, beat),
         serving=serving,

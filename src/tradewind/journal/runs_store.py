@@ -55,10 +55,36 @@ def live_ids(store: Store) -> list[str]:
     return [name for name in dict.fromkeys(names) if places.is_run_id(name)]
 
 
+class Meant(Struct, frozen=True):
+    """A run that was called by its name, and how many have that name."""
+
+    run_id: str
+    of: int = 1
+    live: bool = False
+    """It was preferred to newer ones because it goes on."""
+
+
+def name_of(run_id: str) -> str:
+    return run_id.rsplit("-", 2)[0]
+
+
+def of_name(ids: Sequence[str], name: str) -> list[str]:
+    """All runs of that name, the oldest first."""
+    return by_age(run_id for run_id in ids if name_of(run_id) == name)
+
+
+def all_of(ids: Sequence[str], name: str) -> list[str]:
+    """All runs of that name; else the one that is meant."""
+    return (of_name(ids, name) if name not in ids else []) or [find(ids, name)]
+
+
 def find(ids: Sequence[str], name: str) -> str:
-    """The run that is meant: its id, or the beginning of one that no other has. `ids` are all."""
+    """The run that is meant: its id, the newest of its name, or the beginning of an id that no
+    other has. `ids` are all."""
     if name in ids:
         return name
+    if same := of_name(ids, name):
+        return same[-1]
     meant = [run_id for run_id in ids if name and run_id.startswith(name)]
     if len(meant) == 1:
         return meant[0]
@@ -82,14 +108,24 @@ def by_age(ids: Iterable[str]) -> list[str]:
 
 
 def named(store: Store, name: str) -> str:
-    """The same among all runs of a store."""
+    """The same among all runs of a store; of several with a name the newest that goes on."""
+    return meant(store, name).run_id
+
+
+def meant(store: Store, name: str) -> Meant:
     ids = run_ids(store)
     if not ids:
         raise NotFound(
             f"there is no run {name!r}",
             hint=f"there are no runs in {store.url}; --store names another store",
         )
-    return find(ids, name)
+    same = of_name(ids, name) if name not in ids else []
+    if len(same) < 2:
+        return Meant(find(ids, name))
+    going = set(live_ids(store))
+    live = [run_id for run_id in same if run_id in going]
+    chosen = (live or same)[-1]
+    return Meant(chosen, len(same), live=chosen != same[-1])
 
 
 def load(store: Store, run_id: str) -> Loaded:

@@ -146,7 +146,7 @@ def done(state: RunState, spec: Spec, seen: Seen, beat: Heartbeat | None) -> flo
 
 def of_held(state: RunState, spec: Spec, seen: Seen, leg: Leg, now: float) -> Forecast | None:
     """An announcement, if what is to be expected of the present leg has changed."""
-    if spec.deadline_s is None and spec.budget is None:
+    if (spec.deadline_s is None and spec.budget is None) or spec.untold:
         return None
     beat = _first_beat(state, seen)
     step = done(state, spec, seen, beat)
@@ -163,7 +163,7 @@ def of_next(
     state: RunState, spec: Spec, seen: Seen, question: Known, option: Option | None, now: float
 ) -> Forecast | None:
     """The same for what would be held next."""
-    if spec.deadline_s is None and spec.budget is None:
+    if (spec.deadline_s is None and spec.budget is None) or spec.untold:
         return None
     if option is None:
         # Nothing can be had: the soonest would be everything's best, from now on.

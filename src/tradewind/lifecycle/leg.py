@@ -26,6 +26,7 @@ from tradewind.lifecycle.purchase import may_work_beside
 from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import Leg, RunState
 from tradewind.model.event import Ended, Event, LegDraining, LegLimited, LegOver, LegUp, Progress
+from tradewind.model.failures import is_hopeless
 from tradewind.model.run import JOB, TAKEN, Heartbeat, Spec, Way
 from tradewind.model.timing import BEAT_S, DRAIN_S, LOST_S, PASS_ENDS_S, SHUTDOWN_S
 from tradewind.policy.base import Policy
@@ -34,6 +35,8 @@ STAY_S = 600.0
 """A leg that has just begun is not left for a better one: speeds take a while to settle."""
 _KILLED = -9
 JOB_FAILED = "job_failed"
+HOPELESS = "job_hopeless"
+"""The same, and another try would end as this one."""
 _SETTLE_S = 60.0
 """In a rehearsal too, whose world may go faster than its machines."""
 _OTHER, _LEAST_OTHER_S = 0.01, 60.0
@@ -54,7 +57,7 @@ def during(
     beats = [seen.beats[name][0] for name in leg.machines if name in seen.beats]
     if leg.state == "requested":
         return requested(state, spec, leg, seen, now)
-    over = _finished(state, leg, beats) or _broken(state, leg, seen, beats)
+    over = _finished(state, leg, beats) or _broken(state, spec, leg, seen, beats)
     if over:
         return over
     if leg.state == "booting":
@@ -151,10 +154,14 @@ def _finished(state: RunState, leg: Leg, beats: list[Heartbeat]) -> list[Event]:
     return [*records, Ended(outcome="succeeded", reason="the job succeeded")]
 
 
-def _broken(state: RunState, leg: Leg, seen: Seen, beats: list[Heartbeat]) -> list[Event]:
+def _broken(
+    state: RunState, spec: Spec, leg: Leg, seen: Seen, beats: list[Heartbeat]
+) -> list[Event]:
     for beat in beats:
         if beat.doing == "failed":
             cause = "infrastructure" if beat.trouble == "infrastructure" else JOB_FAILED
+            if cause == JOB_FAILED and is_hopeless(spec.retry_on, beat.exit_code, beat.trouble):
+                cause = HOPELESS
             why = beat.reason or f"the job has failed with exit code {beat.exit_code}"
             if cause == "infrastructure" and (asked := _asked(leg, beats)):
                 return [_over(leg, beats, asked, why)]

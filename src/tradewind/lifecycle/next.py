@@ -6,7 +6,7 @@ from tradewind.base.units import format_hours, format_money
 from tradewind.lifecycle import forecast, opening, progress
 from tradewind.lifecycle.ask import ask, loudly
 from tradewind.lifecycle.fold import ENDED_EARLY, LASTING
-from tradewind.lifecycle.leg import unwanted
+from tradewind.lifecycle.leg import HOPELESS, unwanted
 from tradewind.lifecycle.money import (
     cap,
     countable,
@@ -102,6 +102,8 @@ def after(
         left_s = int(min(open_s - DRAIN_S, open_s if left_s is None else left_s))
     request = purchase(state, spec, seen, chosen.way, now, left, left_s, needed_s, until_s)
     reason = choice.reason
+    if spec.untold:  # a policy reckons with a figure that nobody has told
+        reason = f"{chosen.way.words}: {format_money(chosen.way.price_all, digits=2)} an hour"
     if request.leg == 1 and chosen.way.words != spec.ways[0].words:
         reason += f". {_other_than_planned(spec.ways[0], ways, usable, affordable)}"
     return [*records, LegRequested(request=request, reason=reason)]
@@ -139,6 +141,8 @@ def _end(state: RunState, spec: Spec, seen: Seen, now: float) -> Ended | None:
         return Ended(outcome="too_long", reason=why)
     if state.over_cause == "idle":
         return Ended(outcome="idle", reason="the job did nothing, and on_idle is stop")
+    if state.over_cause == HOPELESS:
+        return Ended(outcome="failed", reason="the job has failed, and no retry would change that")
     if state.failures >= spec.tries:
         why = f"the job has failed {state.failures} times without getting further"
         return Ended(outcome="failed", reason=why)

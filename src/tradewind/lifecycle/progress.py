@@ -70,7 +70,7 @@ def given_up(state: RunState, spec: Spec) -> str:
 def is_lost(state: RunState, spec: Spec, known: Known) -> bool:
     """Whether a hard deadline cannot be met. What was measured here says little against machines
     that were not tried: those are as fast as was thought."""
-    if not spec.hard or not state.ratios:
+    if not spec.hard or spec.untold or not state.ratios:
         return False
     options = tuple(
         option

@@ -50,7 +50,11 @@ def _words(event: events.Event) -> str:
         case events.LegDraining():
             return f"leg {event.leg} must save and stop ({event.cause}): {event.reason}"
         case events.LegOver():
-            return f"leg {event.leg} ended ({event.cause.replace('_', ' ')}): {event.reason}"
+            lost = event.step - event.saved if event.cause != "finished" else 0.0
+            undone = f"; {lost:,.0f} steps were not saved" if lost >= 1 else ""
+            return (
+                f"leg {event.leg} ended ({event.cause.replace('_', ' ')}): {event.reason}{undone}"
+            )
         case events.Forecast():
             return f"forecast: {event.reason}"
         case events.Warned():

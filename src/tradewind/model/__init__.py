@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tradewind.model.instance import InstanceType
     from tradewind.model.job import Job
     from tradewind.model.limits import Limits
+    from tradewind.model.machines import Machines
     from tradewind.model.observation import Observation
     from tradewind.model.offer import MARKETS, Market, Offer, Price
     from tradewind.model.rate import Rate
@@ -30,6 +31,7 @@ __all__ = [
     "InstanceType",
     "Job",
     "Limits",
+    "Machines",
     "Market",
     "Measured",
     "Observation",
@@ -51,6 +53,7 @@ _HOME = {
     "InstanceType": "instance",
     "Job": "job",
     "Limits": "limits",
+    "Machines": "machines",
     "MARKETS": "offer",
     "Market": "offer",
     "Measured": "workload",

@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tradewind.base.errors import InvalidValue
-from tradewind.model import checks, globs, sensitive
+from tradewind.model import checks, failures, globs, sensitive
 from tradewind.model.checks import Fault
 from tradewind.model.outputs import covers_code
 from tradewind.model.secrets import parse as parse_reference
 
 REPORT, STOP = "report", "stop"
 ON_IDLE = (REPORT, STOP)
+RETRIES = 2
+"""Unless the job says how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,14 @@ class Job:
     """How long its machines may be up, one leg after another."""
     idle_s: int = 1800
     """A job that makes no step and uses nothing for so long is idle."""
-    on_idle: str = REPORT
+    on_idle: str | None = None
+    """None: it is reported; where the machines are named and nobody knows how long the work takes,
+    it is stopped."""
+    retries: int | None = None
+    """How often a job that fails by itself is started again without having got further."""
+    retry_on: tuple[str, ...] | None = None
+    """Of its failures, those that are worth it: exit codes and signals. None: all but those that
+    would be the same again."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Variables of the job, which everybody may read who may read the store."""
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -58,6 +67,7 @@ class Job:
         yield from checks.whole(values, "max_duration_s", field="max_duration")
         yield from checks.whole(values, "idle_s", field="idle")
         yield from checks.choice(values, "on_idle", ON_IDLE)
+        yield from _retries(values)
         yield from checks.listed(values, "not_secret", "include", "outputs")
         yield from _patterns(values, "include")
         yield from _patterns(values, "outputs")
@@ -77,6 +87,17 @@ class Job:
             except InvalidValue as error:
                 yield Fault("secrets", f"{name}: {error.message}", error.hint or "")
         yield from _exposed(values)
+
+
+def _retries(values: Mapping[str, Any]) -> Iterator[Fault]:
+    retries = values.get("retries")
+    if retries is not None and not (isinstance(retries, int) and 0 <= retries < 1000):
+        yield Fault("retries", f"{checks.shown(retries)} is not a number of retries", "0, or 2")
+    yield from checks.listed(values, "retry_on")
+    for each in values.get("retry_on") or ():
+        if isinstance(each, str) and failures.code_of(each) is None:
+            wrong = f"{checks.shown(each)} is neither an exit code nor a signal"
+            yield Fault("retry_on", wrong, "[75, SIGSEGV]")
 
 
 def _image(values: Mapping[str, Any]) -> Iterator[Fault]:

@@ -95,6 +95,9 @@ class Plan:
     """CO2e of that energy on the grid of the place."""
     co2_kg_low: float = 0.0
     co2_kg_high: float = 0.0
+    at_most: bool = False
+    """How long the work takes is not known: hours and cost are the most that they come to, of which
+    nothing is said but that; then its machines are stopped."""
     grid: str = ""
     """Whose intensity that is, and what is doubtful about it."""
 

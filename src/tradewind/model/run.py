@@ -197,8 +197,13 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Micro-dollars that an hour past the deadline costs its user; None: nothing."""
     budget: Money | None = None
     """Micro-dollars, for everything."""
+    untold: bool = False
+    """How long it takes nobody has said: `work` stands for it where a figure is needed, and nothing
+    is foretold by it."""
     tries: Few = 3
     """How often the job may fail by itself without getting further."""
+    retry_on: tuple[str, ...] | None = None
+    """Only after these exit codes and signals is it tried again; None: whenever it may help."""
     max_duration_s: Moment | None = None
     """How long its machines may be up, one leg after another; waiting for some does not count. From
     the beginning again when the run is resumed."""
@@ -210,6 +215,8 @@ class Spec(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checkpoint_bytes: Count = 0
     checkpoint_keep: int = 3
     """How many are kept."""
+    disk_bytes: Count = 0
+    """What the job needs of each machine's disk beside the image and checkpoints."""
     checkpoint_stall_s: float | None = None
     """How long the job stands still for one, where it is to save as often as its machines make
     worth while; None: every `checkpoint_every_s`."""

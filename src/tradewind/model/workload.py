@@ -7,7 +7,8 @@
     )
 
 A workload is training (`Train`: a model and how much of it), work known by measurement (`Measured`:
-so long on such accelerators), or a model to be served (`Serve`: traffic and targets).
+so long on such accelerators), a model to be served (`Serve`: traffic and targets), or a command on
+machines that are named (`Machines`), however long it takes.
 
 A value that cannot be meant is refused when it is made,
 with an InvalidValue that names every wrong field; the same `faults` serve the reader of files.
@@ -24,6 +25,7 @@ from tradewind.model import checks
 from tradewind.model.checks import Fault
 from tradewind.model.job import Job
 from tradewind.model.limits import Limits
+from tradewind.model.machines import Machines
 from tradewind.model.serve import Serve
 from tradewind.model.train import Train
 from tradewind.model.upkept import Upkept
@@ -134,12 +136,14 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """Exactly one of `train`, `work` and `serve` is set."""
+    """Exactly one of `train`, `work`, `serve` and `machines` is set."""
 
     name: str = "workload"
     train: Train | None = None
     work: Measured | None = None
     serve: Serve | None = None
+    machines: Machines | None = None
+    """Machines that are named, for work of which nobody knows how long it takes."""
     data: Data | None = None
     checkpoint: Checkpoint = Checkpoint()
     limits: Limits = field(default_factory=Limits)
@@ -179,10 +183,18 @@ class Workload:
         asked = [name for name in ("train", "work", "serve") if name in seen]
         if len(asked) > 1:
             yield Fault(asked[1], f"there is {asked[0]} too; a workload is one of them")
-        elif not asked:
+        elif asked and "machines" in seen:
+            yield Fault(
+                asked[0],
+                "there are gpus, type, nodes or cpus too: those name the machines, which the plan"
+                " chooses here",
+                "limits.accelerators and limits.max_nodes narrow its choice; or leave"
+                f" {asked[0]} out",
+            )
+        elif not asked and "machines" not in seen:
             yield Fault(
                 "train",
-                "train (or work, if it was measured) is missing, or serve: what is to do?",
+                "train (or work, if it was measured) is missing, or serve, or gpus: what is to do?",
             )
         if "service" in seen and asked and "serve" not in seen:
             yield Fault("service", "nothing is served: there is no section serve")
@@ -194,5 +206,5 @@ class Workload:
 
 _PARTS: dict[str, type] = {
     "train": Train, "work": Measured, "serve": Serve, "data": Data, "checkpoint": Checkpoint,
-    "limits": Limits, "run": Job, "service": Upkept,
+    "limits": Limits, "run": Job, "service": Upkept, "machines": Machines,
 }  # fmt: skip

@@ -18,13 +18,14 @@ from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
 from tradewind.model import Workload
 from tradewind.model.plan import Later, Plan, Plans, Relaxation, Surer
-from tradewind.planning import choose, why
+from tradewind.planning import choose, exact, finish, why
 from tradewind.planning.asking import LAST_RESORT, Asking
 from tradewind.planning.goods import MODES, Goods, commitment_of, goods, market_of
 from tradewind.planning.moving import moving
 from tradewind.planning.rates import Rates, home
 from tradewind.planning.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
 from tradewind.planning.speeds import USUAL, Care
+from tradewind.policy import cadence
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
@@ -54,6 +55,13 @@ class Planner:
             raise InvalidValue(
                 "the workload is a model to be served, not work that ends",
                 hint="tradewind plan FILE plans replicas for it; it cannot be run yet",
+            )
+        if workload.machines is not None:
+            raise InvalidValue(
+                "the workload names its machines (gpus, type or cpus), and not how long it takes:"
+                " there is nothing to estimate",
+                hint="`tradewind plan FILE` shows where they are cheapest, `run` runs it; a section"
+                " train or work says how much is to be done",
             )
         self.workload, self.catalog, self.now = workload, catalog, now
         self.constants = constants or fitted()
@@ -349,7 +357,7 @@ class Planner:
             on_demand_hours=float(c.on_demand_h[i]),
             spot_hours=float(c.spot_h[i]),
             interruptions=float(c.interruptions[i]),
-            checkpoint_every_s=round(float(c.every_s[i])),
+            checkpoint_every_s=self._every_s(found, i),
             checkpoint_bytes=round(fast.state_bytes),
             costs={name: _micros(part[i]) for name, part in c.parts.items() if part[i] > 0},
             price_hour={market_of(name): _micros(prices[name]) for name in held},
@@ -364,6 +372,20 @@ class Planner:
             **self._moving(row, fast.state_bytes, float(c.every_s[i])),
             **self._emitted(chip, row, kind.each * c.nodes[i] * (c.on_demand_h[i] + c.spot_h[i])),
         )
+
+    def _every_s(self, found: Search, i: int) -> int:
+        """As its run will save at most, unless the workload says it: work is lost in more ways than
+        a market has."""
+        planned = float(found.found.every_s[i])
+        row = int(found.goods.rows[found.found.good[i]])
+        paid = self._moving(row, found.speeds.state_bytes, planned)["save"]
+        if self.workload.checkpoint.every_s is not None or paid:
+            return round(planned)
+        bytes_, nodes = found.speeds.state_bytes, int(found.found.nodes[i])
+        save_s = float(finish.stall_s(bytes_, nodes))
+        uploaded_s = 2 * bytes_ / nodes / finish.STORE_RATE
+        safe = cadence.every_s(save_s, 0.0, machines=nodes, spot=False)
+        return round(min(planned, max(safe, uploaded_s)))
 
     def _emitted(self, chip: Accelerator, row: int, hours: float) -> dict[str, Any]:
         columns = self.catalog.table.columns
@@ -480,6 +502,8 @@ def plan(
     """
     from tradewind import catalog as catalogs
 
+    if workload.machines is not None:
+        return exact.plans(workload, catalog=catalog or catalogs.load(), now=now, top=top)
     planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
     return planner.plans(explain=explain, closer=closer, top=top)
 

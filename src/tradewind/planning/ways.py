@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue
-from tradewind.model.job import STOP
+from tradewind.model.job import REPORT, RETRIES, STOP
 from tradewind.model.run import Facts, Spec, Way
 from tradewind.planning import finish
 
@@ -43,18 +43,23 @@ def spec(
     work = float(workload.total_steps or plan.work_hours * 3600)
     ways = tuple(way for each in (plan, *others) for way in _ways(each, work, facts(each.provider)))
     deadline = workload.limits.deadline_at(now)
+    on_idle = workload.run.on_idle or (STOP if plan.at_most else REPORT)
+    longest_s = round(plan.hours * 3600) if plan.at_most else None
     return Spec(
         name=workload.name,
         work=work,
         steps=workload.total_steps is not None,
+        untold=plan.at_most,
         ways=ways,
         deadline_s=deadline.timestamp() if deadline else None,
         hard=workload.limits.hard,
         late=workload.limits.late,
         budget=workload.limits.budget,
-        max_duration_s=workload.run.max_duration_s,
+        tries=1 + (RETRIES if workload.run.retries is None else workload.run.retries),
+        retry_on=workload.run.retry_on,
+        max_duration_s=workload.run.max_duration_s or longest_s,
         idle_s=workload.run.idle_s,
-        idle_stop=workload.run.on_idle == STOP,
+        idle_stop=on_idle == STOP,
         checkpoint_every_s=plan.checkpoint_every_s,
         checkpoint_bytes=plan.checkpoint_bytes,
         checkpoint_keep=workload.checkpoint.keep,
@@ -77,8 +82,9 @@ def spec(
         user=user,
         tags=tags or {},
         amounts=workload.train.amounts if workload.train else {},
-        predicted_cost=plan.cost,
-        predicted_hours=plan.hours,
+        predicted_cost=None if plan.at_most else plan.cost,
+        predicted_hours=None if plan.at_most else plan.hours,
+        disk_bytes=(workload.machines.disk_bytes or 0) if workload.machines else 0,
     )
 
 

@@ -17,7 +17,7 @@ def disk_gb(spec: Spec, nodes: int, system_gb: int) -> int:
     """For the checkpoints that a machine keeps beside those in the store, the one that is being
     written among them, and `system_gb` for all else."""
     kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
-    return round(_SPARE * kept / 1e9) + system_gb
+    return round(_SPARE * kept / 1e9) + -(-spec.disk_bytes // 10**9) + system_gb
 
 
 def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:

@@ -14,6 +14,7 @@ their saves, and how much of the work is not saved.
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from tradewind.base import clock
@@ -30,7 +31,7 @@ TRY_S = 60
 RESERVE_TICKS = 7
 """Six failures of on-demand in a row (less than once in a million), and the tick that is lost."""
 SPOT_RATE = 0.97
-SAFE_RATE = 1 - SAVE_S / cadence.every_s(SAVE_S, 0.0, spot=False)
+SAFE_RATE = 1 - SAVE_S / cadence.every_s(SAVE_S, 0.0, spot=False, any_loss_h=inf)
 
 
 def simulate(case: Case, policy: Policy, number: int) -> Outcome:
@@ -121,7 +122,7 @@ class _Run:
         spot = self.held < self.zones
         slack_s = self._time_s(tick) - self.left_s / SAFE_RATE - self.case.config.overhead_s
         every_s = -SAVE_S + cadence.every_s(
-            SAVE_S, age_s, spot=spot, noticed=cadence.NOTICED, slack_s=slack_s
+            SAVE_S, age_s, spot=spot, noticed=cadence.NOTICED, slack_s=slack_s, any_loss_h=inf
         )
         while time_s > 0:
             if self.saving_s > 0:

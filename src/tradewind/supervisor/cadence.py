@@ -10,6 +10,7 @@ from msgspec import json
 from tradewind.base.errors import NoAccess
 from tradewind.base.ownfiles import replace
 from tradewind.model.run import Spec, Way
+from tradewind.model.usage import Usage, cost
 from tradewind.policy import cadence
 
 _LOOK_S = 60.0
@@ -54,11 +55,18 @@ class Cadence:
 def of(spec: Spec, way: Way | None, uptime_s: float) -> float:
     if spec.checkpoint_stall_s is None:
         return float(spec.checkpoint_every_s)
+    save_s = spec.checkpoint_stall_s + (_paid_s(spec, way) if way else 0.0)
     machines, spot = (way.nodes, way.market == "spot") if way else (1, True)
     noticed = cadence.NOTICED if way and _saves_in_time(spec, way) else 0.0
-    return cadence.every_s(
-        spec.checkpoint_stall_s, uptime_s, machines=machines, spot=spot, noticed=noticed
-    )
+    return cadence.every_s(save_s, uptime_s, machines=machines, spot=spot, noticed=noticed)
+
+
+def _paid_s(spec: Spec, way: Way) -> float:
+    """What a save costs to carry to the store, in seconds of its machines: it is as well spent on
+    doing work again."""
+    if way.rates is None or not way.price_all:
+        return 0.0
+    return 3600 * cost(Usage(bytes_in=spec.checkpoint_bytes), way.rates) / way.price_all
 
 
 def _saves_in_time(spec: Spec, way: Way) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from tradewind.model import failures
 from tradewind.model.figures import Figures
 from tradewind.model.serving import Serving
 from tradewind.model.timing import (
@@ -34,7 +35,7 @@ class Job(Struct, frozen=True):
     """The newest complete checkpoint: what was resumed from, or later."""
     exit_code: int | None = None
     trouble: str = ""
-    """user or infrastructure, once it has exited badly"""
+    """user, hopeless or infrastructure, once it has exited badly"""
     tail: str = ""
     again: bool = False
     """It was killed, and nothing says that its machine is broken."""
@@ -63,6 +64,8 @@ class Me:
     tries: int
     read: int
     """The last commit of the journal that was read."""
+    retry_on: tuple[str, ...] | None = None
+    """The job is tried again after these exit codes and signals alone; None: if it may help."""
     key: str = ""
     """What it signs with (tradewind/base/signing.py)."""
     doing: str = "setup"
@@ -265,11 +268,18 @@ def _exited(me: Me, job: Job, uptime_s: float) -> list[Act]:
     if job.trouble == "infrastructure":
         me.doing, me.reason = "failed", "the machine, not the job, is to blame"
         return []
+    what = "the job's setup" if job.setup else "the job"
+    failed = f"{what} has failed with exit code {job.exit_code}"
+    if failures.is_hopeless(me.retry_on, job.exit_code, job.trouble):
+        me.failures, me.doing = me.failures + 1, "failed"
+        me.reason = f"{failed}, which no retry would change"
+        if me.retry_on is not None:
+            me.reason = f"{failed}, which is not one of retry_on: {', '.join(me.retry_on)}"
+        return []
     me.failures = 1 if job.saved > me.failed_at else me.failures + 1
     me.failed_at = job.saved
     if here and me.failures < me.tries:
         # In place: the machine is good and stays, and nobody else has to start again.
         return [Start(f"again, after exit code {job.exit_code}: {me.failures} of {me.tries} tries")]
-    what = "the job's setup" if job.setup else "the job"
-    me.doing, me.reason = "failed", f"{what} has failed with exit code {job.exit_code}"
+    me.doing, me.reason = "failed", failed
     return []

@@ -5,6 +5,9 @@ machine, its neighbours or the network; the run goes on elsewhere, and no try is
 cannot be told, it is the user's: a broken script that is moved from machine to machine costs money
 until the budget ends, a broken machine that is tried three times costs minutes.
 
+`hopeless`: the user's, and the next try would end the same: there is no such command, file or
+module, or the script cannot be parsed. It is not tried again, unless the user says so.
+
 `again`: infrastructure's, but nothing says that the machine is broken. The job was killed, for
 want of memory or by hand. It is worth another try in place, for as long as that gets it further.
 
@@ -16,10 +19,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tradewind.model.failures import HOPELESS
+
 
 class Blame(NamedTuple):
     trouble: str
-    """user, infrastructure; empty after 0"""
+    """user, hopeless, infrastructure; empty after 0"""
     reason: str
     again: bool = False
 
@@ -72,6 +77,12 @@ CODES: dict[int, str] = {
 }
 """Infrastructure's; a shell tells of signal N as 128 + N."""
 _AGAIN = (-1, -2, -9, -15)
+_NOT_THERE = {126: "the command cannot be executed", 127: "there is no such command"}
+_SAME_AGAIN = re.compile(
+    r"(?:ModuleNotFoundError|SyntaxError|IndentationError|TabError): .*"
+    r"|\S*python\S*: can't open file .*: \[Errno 2\] .*"
+)
+"""Of the last line that is not empty: what was met before it has been survived."""
 
 _WORDS = tuple((re.compile(words, re.DOTALL), trouble, why) for words, trouble, why in WORDS)
 
@@ -85,6 +96,11 @@ def blame(code: int, tail: str = "") -> Blame:
     signal = 128 - code if 128 < code < 160 else code
     if signal in CODES:
         return Blame(_INFRASTRUCTURE, CODES[signal], signal in _AGAIN)
+    if code in _NOT_THERE:
+        return Blame(HOPELESS, f"{_NOT_THERE[code]} (exit code {code})")
+    last = tail.rstrip().rpartition("\n")[2].strip()
+    if _SAME_AGAIN.fullmatch(last):
+        return Blame(HOPELESS, f"it would end the same again: {last}")
     if signal < 0:
         return Blame(_USER, f"the job died of signal {-signal}")
     return Blame(_USER, f"the job ended with exit code {code}")

@@ -163,7 +163,7 @@ class Supervisor:
             self._work.stop()
         job = self._work.seen()
         if self._work.spec is not None:
-            me.tries = self._work.spec.tries
+            me.tries, me.retry_on = self._work.spec.tries, self._work.spec.retry_on
         self._go_on(job, uptime_s)
 
     def _go_on(self, job: Job, uptime_s: float) -> None:

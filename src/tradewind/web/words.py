@@ -134,6 +134,8 @@ def summary(workload: Workload) -> list[tuple[str, str]]:
         found += _train(workload.train)
     if workload.work is not None:
         found += _measured(workload.work)
+    if workload.machines is not None:
+        found.append(("Machines", workload.machines.words))
     if workload.data is not None:
         data = workload.data
         size = f"{format_bytes(data.size_bytes, digits=3)} " if data.size_bytes else ""

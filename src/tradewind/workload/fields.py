@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tradewind.model.job import ON_IDLE, Job
 from tradewind.model.limits import COMMITMENTS, Limits
+from tradewind.model.machines import Machines
 from tradewind.model.offer import MARKETS
 from tradewind.model.train import OPTIMIZERS, PRECISIONS, RECOMPUTES, SHARDINGS, STACKS, Train
 from tradewind.model.workload import Checkpoint, Data, Measured
@@ -142,6 +143,35 @@ WORK = Section(
             "anyOf": [{"required": ["hours", "step"]}, {"required": ["hours", "steps"]}],
         },
     },
+)
+
+MACHINES = Section(
+    "machines",
+    Machines,
+    "Machines that are named: exactly these, for a command that takes as long as it takes",
+    (
+        Field(
+            "gpus",
+            kinds.GPUS,
+            "accelerators of each machine: exactly so many; of a family (`H100`) whichever kind is"
+            " cheapest",
+            "H100:8",
+            ("gpus", "count"),
+        ),
+        Field("nodes", kinds.counted("nodes"), "how many machines", "2", (), "1"),
+        Field("type", kinds.TEXT, "exactly this instance type", "p5.48xlarge"),
+        Field("cpus", kinds.counted("cpus"), "at least so many vCPUs in each", "8"),
+        Field("ram", kinds.SIZE, "at least so much memory in each", "32GB", ("ram_bytes",)),
+        Field(
+            "disk",
+            kinds.SIZE,
+            "at least so much disk for each, where it is bought with the machine",
+            "200GB",
+            ("disk_bytes",),
+            "what the image and the checkpoints need",
+        ),
+    ),
+    flat=True,
 )
 
 DATA = Section(
@@ -358,7 +388,7 @@ RUN = Section(
             "how long its machines may be up, one after another; then it saves and stops",
             "12h",
             ("max_duration_s",),
-            "no limit but the budget",
+            "no limit but the budget; with `gpus`, `type` or `cpus`: until the deadline, else 24h",
         ),
         Field(
             "idle",
@@ -374,11 +404,28 @@ RUN = Section(
             "what happens then; `stop` saves and ends the run",
             "stop",
             (),
-            "report",
+            "report; with `gpus`, `type` or `cpus`: stop",
+        ),
+        Field(
+            "retries",
+            kinds.RETRIES,
+            "how often a job that fails by itself is started again without having got further;"
+            " interruptions and broken machines do not count",
+            "0",
+            (),
+            "2",
+        ),
+        Field(
+            "retry_on",
+            kinds.list_of(kinds.TEXT),
+            "only these failures are worth a retry: exit codes and signals",
+            "[75, SIGSEGV]",
+            (),
+            "all but those that would be the same again: no such command or module, a syntax error",
         ),
     ),
     ("command",),
 )
 
 NAME = Field("name", kinds.NAME, "what the run is called", "support-bot-8b", (), "workload")
-SECTIONS = (TRAIN, WORK, SERVE, DATA, CHECKPOINT, LIMITS, RUN, SERVICE)
+SECTIONS = (TRAIN, WORK, SERVE, MACHINES, DATA, CHECKPOINT, LIMITS, RUN, SERVICE)

@@ -424,14 +424,21 @@ def _place(node: Node, context: Context) -> tuple[str | None, str]:
 PLACE = Kind("provider/region", _place, {"type": "string", "pattern": r"^[^*?\[]+$"})
 
 
+_MANY = (
+    r"(?:(?P<before>\d{1,6})\s*[x×*]\s*)?(?P<name>[A-Za-z][^\s:*×]*)"
+    r"(?:\s*[:*×]\s*(?P<after>\d{1,6}))?"
+)
+"""`8xH100`, `H100:8`, `H100*8`."""
+
+
 def _hardware(node: Node, context: Context) -> tuple[str, int]:
     """Name and number of `8xA100-80GB`."""
     text = node.text()
     if context.known is None:
-        found = re.fullmatch(r"(?:(\d{1,6})\s*[x×]\s*)?([A-Za-z]\S*)", text, re.ASCII)
+        found = re.fullmatch(_MANY, text, re.ASCII)
         if not found:
             raise InvalidValue(f"{text!r} is not a number of accelerators", hint="8xA100-80GB")
-        return found[2], int(found[1] or 1)
+        return found["name"], int(found["before"] or found["after"] or 1)
     match = context.known.resolve(text)
     count = match.count or 1
     if len(match.names) > 1:
@@ -444,6 +451,41 @@ def _hardware(node: Node, context: Context) -> tuple[str, int]:
 
 
 HARDWARE = Kind("accelerators, e.g. 8xA100-80GB", _hardware, _SCALAR)
+
+
+def _gpus(node: Node, context: Context) -> tuple[tuple[str, ...], int]:
+    """Names and number of `H100:8`: of a family any of its kinds will do."""
+    if context.known is None:
+        name, many = _hardware(node, context)
+        return (name,), many
+    match = context.known.resolve(node.text())
+    count = match.count or 1
+    if count != int(count):
+        raise InvalidValue(f"{node.text()!r}: whole accelerators are needed")
+    return match.names, int(count)
+
+
+GPUS = Kind("accelerators of one machine, e.g. H100:8", _gpus, _SCALAR)
+
+
+def _retries(node: Node, _: Context) -> int:
+    if not re.fullmatch(r"\d{1,3}", node.text(), re.ASCII):
+        raise InvalidValue(
+            f"{node.text()!r} is not a number of retries", hint="0, or for example 2"
+        )
+    return int(node.text())
+
+
+RETRIES = Kind(
+    "number",
+    _retries,
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": 999},
+            {"type": "string", "pattern": "^[0-9]{1,3}$"},
+        ]
+    },
+)
 
 
 def no_reader(node: Node, _: Context) -> Any:

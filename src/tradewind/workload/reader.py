@@ -24,7 +24,14 @@ from tradewind.workload.known import Known
 from tradewind.workload.sections import MODEL, Field, Section
 
 HINT = "docs/workload.md describes the file"
-_TOP = ("name", *(section.name for section in SECTIONS))
+_TOP = (
+    "name",
+    *(
+        name
+        for section in SECTIONS
+        for name in ([field.name for field in section.fields] if section.flat else [section.name])
+    ),
+)
 Flags = Mapping[str, str | Sequence[str]]
 # Fields that say the same in different ways: amounts of work, and adapters.
 _SAME: dict[str, tuple[tuple[frozenset[str], ...], ...]] = {
@@ -133,6 +140,13 @@ def _nearly(node: Node, legal: Sequence[str], section: str) -> set[str]:
     return {found[0] for found in close if found} | (others & set(legal))
 
 
+def _flat(section: Section, top: Mapping[str, Node]) -> Node | None:
+    """Those of its fields that stand at the top of the file; None where there are none."""
+    given = {field.name: top[field.name] for field in section.fields if field.name in top}
+    line = min((node.line for node in given.values()), default=0)
+    return Node(given, line, section.name) if given else None
+
+
 class _Problems(Problems):
     """What is wrong with one workload; a problem of no line is a flag's, or of data."""
 
@@ -166,8 +180,9 @@ class _Reader:
         if "name" in top:
             made["name"] = self._value(fields.NAME, top["name"])
         for section in SECTIONS:
-            if section.name in top:
-                made[section.name] = self._section(section, top[section.name])
+            node = _flat(section, top) if section.flat else top.get(section.name)
+            if node is not None:
+                made[section.name] = self._section(section, node)
         given = {name: value for name, value in made.items() if value is not _WRONG}
         wrong = {name for name, value in made.items() if value is _WRONG} | _nearly(root, _TOP, "")
         # A file that is no mapping is told that, and not also what it lacks.
@@ -234,7 +249,7 @@ class _Reader:
         for fault in section.make.faults(values, wrong):
             if fault.field not in wrong:
                 place = given.get(fault.field, node)
-                self._add(place, f"{section.name}.{fault.field}", fault.message, fault.hint)
+                self._add(place, section.path(fault.field), fault.message, fault.hint)
         return section.make(**values) if len(self.problems.found) == before else _WRONG
 
     def _without_split_numbers(self, node: Node) -> Node:

@@ -17,8 +17,14 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> dict[str, Any]:
+    asked = ("train", "work", "serve")
     properties = {fields.NAME.name: _field(fields.NAME)}
-    properties |= {section.name: _section(section) for section in SECTIONS}
+    for section in SECTIONS:
+        properties |= (
+            {field.name: _field(field) for field in section.fields}
+            if section.flat
+            else {section.name: _section(section)}
+        )
     return {
         "$schema": DIALECT,
         "title": "Tradewind workload",
@@ -26,7 +32,10 @@ def schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": properties,
-        "oneOf": [{"required": [name]} for name in ("train", "work", "serve")],
+        "oneOf": [
+            *({"required": [name]} for name in asked),
+            {"anyOf": [{"required": [name]} for name in ("gpus", "type", "cpus", "ram")]},
+        ],
     }
 
 

@@ -31,9 +31,14 @@ class Section:
     fields: tuple[Field, ...]
     required: tuple[str, ...] = ()
     rules: dict[str, Any] = field(default_factory=dict)  # what a schema can see between fields
+    flat: bool = False  # its fields stand at the top of the file, without a heading
 
     def of(self, name: str) -> Field:
         return next(f for f in self.fields if f.name == name)
+
+    def path(self, name: str) -> str:
+        """Of a field, as the file has it."""
+        return name if self.flat else f"{self.name}.{name}"
 
 
 MODEL = Kind(

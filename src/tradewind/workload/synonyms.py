@@ -47,8 +47,13 @@ _OTHERS: dict[str, Place] = {
     **_same("limits.regions", "region zone zones"),
     **_same("limits.markets", "use_spot spot capacity_type", "[spot]"),
     **_same("limits.markets", "market spot_policy on_demand preemptible"),
-    **_same("limits.accelerators", "accelerator gpu gpus gpu_type accelerator_type resources"),
-    **_same("limits.max_nodes", "nodes num_nodes nnodes node_count num_machines replicas"),
+    **_same("gpus", "gpu gpu_type accelerator_type resources", "H100:8"),
+    **_same("limits.accelerators", "accelerator"),
+    **_same("nodes", "num_nodes nnodes node_count num_machines replicas"),
+    **_same("type", "instance_type machine_type vm_type"),
+    **_same("cpus", "vcpus cpu num_cpus"),
+    **_same("ram", "memory mem"),
+    **_same("disk", "disk_size"),
     **_same("limits.max_accelerators", "max_gpus num_gpus gpu_count world_size ngpus"),
     **_same("run.command", "cmd script entrypoint commands args"),
     **_same("run.env", "envs environment env_vars"),
@@ -60,6 +65,16 @@ _OTHERS: dict[str, Place] = {
 }
 
 
+_WITHIN = {
+    "": _same("gpus", "accelerator accelerators", "H100:8"),
+    "limits": {
+        **_same("limits.accelerators", "gpu gpus gpu_type accelerator accelerator_type"),
+        **_same("limits.max_nodes", "nodes num_nodes nnodes node_count num_machines replicas"),
+    },
+}
+"""What else they mean beside the sections, and in one of them."""
+
+
 def place_of(name: str) -> Place | None:
     """Where this is said; for a name that a field has, or that others have for it."""
     plain = name.strip("-").replace("-", "_").lower()
@@ -67,15 +82,16 @@ def place_of(name: str) -> Place | None:
         return _OTHERS[plain]
     for section in SECTIONS:
         if any(field.name == plain for field in section.fields):
-            return Place(f"{section.name}.{plain}")
+            return Place(section.path(plain))
     return None
 
 
 def advice(name: str, section: str = "") -> str:
     """To whoever wrote this name in a section, or beside all; empty where none is known."""
-    place = place_of(name)
+    plain = name.strip("-").replace("-", "_").lower()
+    place = _WITHIN.get(section, {}).get(plain) or place_of(name)
     if place is None:
         return ""
-    within, _, field = place.path.partition(".")
+    within, _, field = place.path.rpartition(".")
     meant = field if within == section else place.path
     return f"did you mean {meant!r}" + (f" ({place.how})?" if place.how else "?")

@@ -52,9 +52,9 @@ def command(
     text = files.text(file)
     found = kinds.read(kind or kinds.guessed(file, text), text)
     catalog = catalogs.load()
-    name, count = _accelerator(catalog, found, accelerator)
+    machines = _machines(catalog, found, accelerator)
     made = f"# Made of {plaintext.one_line(Path(file).name)} by `tradewind import`.\n"
-    made += commented.text(foreign.document(found, name, count))
+    made += commented.text(foreign.document(found, machines))
     # What it says is as wrong here as there.
     workload.read(made, file, known=workload.known_names(catalog))
     if out is None:
@@ -67,21 +67,22 @@ def command(
         render.note(f"not carried over: {plaintext.one_line(each)}")
 
 
-def _accelerator(catalog: Catalog, found: Found, named: str | None) -> tuple[str, int]:
+def _machines(catalog: Catalog, found: Found, named: str | None) -> dict[str, str]:
+    """The machines that it names; empty where processors and memory are all that it asks for."""
     from tradewind.base.errors import NotFound
 
     if named is None and found.instance_type and not found.accelerator:
-        for provider in catalog.providers:
-            kind = catalog.instance_types(provider).get(found.instance_type)
-            if kind is not None and kind.accelerator:
-                return kind.accelerator, max(int(kind.accelerator_count), 1)
+        if any(found.instance_type in catalog.instance_types(p) for p in catalog.providers):
+            return {"type": found.instance_type}
         raise NotFound(
             f"what {found.instance_type} has is not known", hint="--accelerator NAME says it"
         )
     if named is None and not found.accelerator:
+        if found.cpus or found.ram_gb:
+            return {}
         raise NotFound("the file does not say on what it runs", hint="--accelerator 8xH100")
     match, _ = catalog.names.variant(named or found.accelerator)
     if len(match.names) > 1:
         others = ", ".join(match.names[1:])
         found.left.append(f"{found.accelerator or named} may also be {others}: --accelerator NAME")
-    return match.names[0], int(match.count) if match.count else found.count
+    return {"gpus": f"{match.names[0]}:{int(match.count) if match.count else found.count}"}

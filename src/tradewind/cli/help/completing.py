@@ -152,11 +152,12 @@ _FILE, _FOLDER = Paths("file"), Paths("dir")
 _BY_NAME: dict[str, click.ParamType[Any]] = {
     "accelerator": Names(_accelerators),
     "named": Names(_accelerators),
+    "gpus": Names(_accelerators),
     "provider": Names(_providers),
     "market": Names(_markets),
 }
 _BY_WORD: dict[str, click.ParamType[Any]] = {
-    **dict.fromkeys(("FILE", "WORKLOAD", "WORKLOAD.YAML", "WORKLOAD|PLAN"), _FILE),
+    **dict.fromkeys(("FILE", "WORKLOAD", "WORKLOAD.YAML", "WORKLOAD|PLAN|COMMAND"), _FILE),
     **dict.fromkeys(("DIR", "FOLDER", "URL"), _FOLDER),
     "ACCELERATORS": Names(_accelerators),
     "TOPIC|TERM|EXIT_CODE|ERROR": Names(_topics),

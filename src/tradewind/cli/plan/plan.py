@@ -194,6 +194,13 @@ def command(
         })  # fmt: skip
         return
 
+    if work.machines is not None:
+        _exact(work, catalog, top, out, as_json, {
+            "--why": why, "--instead-of": instead_of, "--html": html, "--plot": plot,
+            "--all-losers": "" if all_losers else None,
+        })  # fmt: skip
+        return
+
     from tradewind.cli.plan import plantype, planview
     from tradewind.planning.planner import Planner
     from tradewind.planning.words import what_binds
@@ -234,6 +241,28 @@ def _with_own(catalog: Catalog, store_url: str, now: datetime) -> Catalog:
     for words in on.warnings:
         render.remark(f"warning: {words}")
     return found
+
+
+def _exact(
+    work: Workload, catalog: Catalog, top: int, out: str | None, as_json: bool,
+    other: dict[str, str | None],
+) -> None:  # fmt: skip
+    """Machines that are named: where they are cheapest."""
+    from tradewind.cli.plan import exactview
+    from tradewind.planning import document, exact
+
+    for option, value in other.items():
+        if value is not None:
+            raise InvalidValue(
+                f"{option} is for machines that the plan chooses, and the workload names them",
+                hint="`tradewind offers` and `tradewind compare` show others",
+            )
+    plans = exact.plans(work, catalog=catalog, now=clock.now())
+    _write(plans, out, None, None)
+    if as_json:
+        render.print_json(document.to_json(plans))
+    else:
+        exactview.show(plans, top)
 
 
 def _serve(

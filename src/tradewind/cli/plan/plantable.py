@@ -24,10 +24,29 @@ def machines(plan: Plan) -> str:
     return f"{plan.nodes}× {plan.instance_type}" if plan.nodes > 1 else plan.instance_type
 
 
+def what(plan: Plan) -> str:
+    """`2× p5.48xlarge (16× H100-SXM)`; of machines without accelerators their type alone."""
+    chips = f" ({plan.accelerators}× {plan.accelerator})" if plan.accelerator else ""
+    return machines(plan) + chips
+
+
+def an_hour(plan: Plan) -> str:
+    """Of all its machines, by market."""
+    parts = [
+        f"{format_money(price * plan.nodes, digits=2)} an hour {MARKETS[market]}"
+        for market, price in plan.price_hour.items()
+    ]
+    return ", ".join(parts)
+
+
 def at_place(plan: Plan) -> str:
     if plan.own:
         return "of your own"
     return f"at {plan.provider}{_region(plan, ' ')} {on_markets(plan)}"
+
+
+def at_region(plan: Plan) -> str:
+    return plan.provider + _region(plan, " ")
 
 
 def _region(plan: Plan, before: str) -> str:
@@ -45,6 +64,9 @@ def about_cost(plan: Plan) -> str:
 
 
 def in_words(plan: Plan) -> str:
+    if plan.at_most:
+        where = "of your own" if plan.own else f"at {at_region(plan)}"
+        return f"{what(plan)} {where}: {an_hour(plan)}"
     return (
         f"{format_money(plan.cost, digits=2)} in {span(plan.hours)}, {machines(plan)} "
         f"({plan.accelerators}× {plan.accelerator}) {at_place(plan)}"
@@ -101,7 +123,7 @@ def _moving(plan: Plan) -> str:
 
 def _row(plan: Plan) -> list[Any]:
     return [
-        plan.provider + _region(plan, " "),
+        at_region(plan),
         machines(plan),
         f"{plan.accelerators}× {plan.accelerator}",
         _layout(plan),

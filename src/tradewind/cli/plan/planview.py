@@ -97,7 +97,7 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         how.append(f"{best.memory_gb:.0f} of {best.capacity_gb:.0f} GB")
     every = format_duration(best.checkpoint_every_s, parts=2)
     size = f" of {format_bytes(best.checkpoint_bytes, digits=2)}" if best.checkpoint_bytes else ""
-    how.append(f"a checkpoint{size} every {every}")
+    how.append(f"a checkpoint{size} every {every}, which is the most that a kill costs")
     lines.append("how: " + "; ".join(how))
     money = [
         f"{name.replace('_', '-')} {format_money(micros, digits=2)}"

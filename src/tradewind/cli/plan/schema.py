@@ -64,6 +64,8 @@ def work_words(work: Workload) -> str:
     if work.work:
         many = f"{work.work.count}x{work.work.accelerator}"
         return f"{format_duration(round(work.work.seconds))} on {many}"
+    if work.machines:
+        return work.machines.words
     train = work.train
     assert train is not None
     model = train.model if isinstance(train.model, str) else train.model.name

@@ -182,7 +182,9 @@ def costs_of(
     from tradewind.ledger.postings import cost_of
 
     known = runs_store.run_ids(store)
-    wanted = list(dict.fromkeys(runs_store.find(known, name) for name in names)) if names else known
+    wanted = list(dict.fromkeys(each for name in names for each in runs_store.all_of(known, name)))
+    if not names:
+        wanted = known
     with render.busy(f"reading {render.count(len(wanted), 'journal')}"):
         loaded, troubles = runs_store.load_all(store, wanted)
     costs = []

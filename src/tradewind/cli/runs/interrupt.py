@@ -31,10 +31,10 @@ def command(run: str, notice: str, store_url: str | None, as_json: bool) -> None
     from tradewind import store as stores
     from tradewind.api import orders
     from tradewind.base.units import parse_duration
-    from tradewind.journal import runs_store
+    from tradewind.cli.runs import runview
 
     opened = stores.open(store_url)
-    run_id = runs_store.named(opened, run)
+    run_id = runview.named(opened, run)
     notice_s = 0.0 if notice in ("0", "0s") else parse_duration(notice)
     taken = orders.interrupt(opened, run_id, notice_s)
     if as_json:

@@ -57,10 +57,10 @@ def command(
     from tradewind import store as stores
     from tradewind.api.follow import Sight
     from tradewind.api.logs import Reader, check_leg, check_rank
-    from tradewind.journal import runs_store
+    from tradewind.cli.runs import runview
 
     opened = stores.open(store_url)
-    sight = Sight(opened, runs_store.named(opened, run))
+    sight = Sight(opened, runview.named(opened, run))
     sight.look()
     check_leg(sight.run_id, sight.state, leg)
     check_rank(sight.run_id, sight.state, rank)

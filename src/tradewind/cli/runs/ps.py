@@ -32,19 +32,26 @@ _WORKERS = 32
     tradewind ps --all --store s3://my-bucket/tradewind
     """,
 )
+@click.argument("names", metavar="[RUN]...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Also list runs that have ended.")
 @click.option(
     "--leases", "leased", is_flag=True, help="Also ask your own hosts who uses which GPU."
 )
 @click.option("--store", "store_url", metavar="URL", help="Store of the runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(every: bool, leased: bool, store_url: str | None, as_json: bool) -> None:
-    """Status of runs: where, how far, for how much."""
+def command(
+    names: tuple[str, ...], every: bool, leased: bool, store_url: str | None, as_json: bool
+) -> None:
+    """Status of runs: where, how far, for how much.
+
+    RUN is a name, or the beginning of an id: then those that have ended are listed too."""
     from tradewind import store as stores
     from tradewind.journal import runs_store
 
     opened = stores.open(store_url)
-    ids = runs_store.run_ids(opened) if every else runs_store.live_ids(opened)
+    ids = runs_store.run_ids(opened) if every or names else runs_store.live_ids(opened)
+    if names:
+        ids = list(dict.fromkeys(each for name in names for each in runs_store.all_of(ids, name)))
     with render.busy("reading journals"):
         loaded, troubles = runs_store.load_all(opened, ids)
         rows, more = felt(opened, [each for each in loaded if each.state.spec])

@@ -42,10 +42,11 @@ def command(run: str, html: str | None, store_url: str | None, as_json: bool) ->
     from tradewind import store as stores
     from tradewind.api.follow import Sight
     from tradewind.api.reporting import report_of
+    from tradewind.cli.runs import runview
     from tradewind.journal import runs_store
 
     opened = stores.open(store_url)
-    run_id = runs_store.named(opened, run)
+    run_id = runview.named(opened, run)
     loaded = runs_store.load(opened, run_id)
     with render.busy(f"reading {run_id}"):
         made = report_of(Sight.of(opened, run_id, loaded.state, loaded.commits))

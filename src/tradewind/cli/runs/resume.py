@@ -43,11 +43,10 @@ def command(
     from tradewind import store as stores
     from tradewind.api import orders
     from tradewind.base.units import format_hours, parse_duration, parse_money
-    from tradewind.cli.runs import follow
-    from tradewind.journal import runs_store
+    from tradewind.cli.runs import follow, runview
 
     opened = stores.open(store_url)
-    run_id = runs_store.named(opened, run)
+    run_id = runview.named(opened, run)
     money = None if budget is None else parse_money(budget)
     within_s = None if deadline is None else parse_duration(deadline)
     if detach:

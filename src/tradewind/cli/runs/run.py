@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tradewind.cli import render
 from tradewind.cli.base import Command
+from tradewind.cli.runs import runoptions
 from tradewind.providers import registry
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from tradewind.store.base import Store
 
 _SHOWN = 5
-_MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 
 
 @click.command(
@@ -32,11 +32,11 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     tradewind run work.yaml --local
     # machines live for about a minute: does it survive?
     tradewind run work.yaml --local --chaos 60s --yes
-    # on rented machines, and on this computer
-    tradewind run work.yaml --on aws,local --store s3://bucket
+    # a command, on exactly these machines
+    tradewind run --gpus H100:8 'torchrun train.py' --on aws
     """,
 )
-@click.argument("file", metavar="WORKLOAD|PLAN")
+@click.argument("file", metavar="WORKLOAD|PLAN|COMMAND", nargs=-1, required=True)
 @click.option(
     "--local", is_flag=True, help="Run on this computer, at the prices of the plan's machines."
 )
@@ -56,12 +56,15 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     help="Rent only in this region (with --on).",
 )
 @click.option(
-    "--nodes", type=click.IntRange(1, _MOST_LOCAL), help="Number of local machines (with --local)."
+    "--nodes",
+    type=click.IntRange(min=1),
+    help="Number of machines: with --gpus, --type or --cpus, or with --local.",
 )
+@runoptions.of_the_job
 @click.option(
     "--folder",
     metavar="DIR",
-    help="Folder to send with the job. Default: that of the workload file.",
+    help="Folder to send with the job. Default: that of the workload file, or this one.",
 )
 @click.option(
     "--project", default="", metavar="NAME", help="Project to charge, for cost reports and budgets."
@@ -101,7 +104,7 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
     " 'Mon-Fri 20:00-07:00 Europe/Berlin'. Repeatable.",
 )
 @click.option("--store", "store_url", metavar="URL", help="Store of the run.")
-@click.option("--detach", is_flag=True, help="Continue in the background.")
+@click.option("-d", "--detach", is_flag=True, help="Continue in the background.")
 @click.option(
     "--attended",
     is_flag=True,
@@ -111,7 +114,7 @@ _MOST_LOCAL = 16  # as api.submit has it, which is not imported for a help text
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: the run's id and how it ended.")
 def command(
-    file: str,
+    file: tuple[str, ...],
     local: bool,
     named: tuple[str, ...],
     regions: tuple[str, ...],
@@ -130,18 +133,21 @@ def command(
     attended: bool,
     yes: bool,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Run a workload: rent machines, survive interruptions, finish, account for it.
 
-    The plan is made from a workload file, or was saved by `tradewind plan --out`. Ctrl-C leaves the
-    run to a process in the background, and says how to come back."""
+    The plan is made from a workload file, or was saved by `tradewind plan --out`; options stand
+    over the file. Or it is a COMMAND on exactly the machines that --gpus, --type or --cpus name,
+    where they are cheapest. Ctrl-C leaves the run to a process in the background, and says how to
+    come back."""
     on_clouds, local = _where(named, local, regions)
-    _check_rehearsal(local, nodes, chaos, trace, trace_speed)
+    _check_rehearsal(local, chaos, trace, trace_speed)
     if swept and not detach:
         raise click.UsageError("--sweep makes several runs: add --detach")
     from tradewind import store as stores
     from tradewind.api import attended as unended
-    from tradewind.api import clouds, rented, scheduled, submit, sweeps
+    from tradewind.api import clouds, rented, scheduled, submit, sweeps, wishes
     from tradewind.base import clock
     from tradewind.cli.runs import crontab, follow
 
@@ -152,28 +158,37 @@ def command(
     for name in on_clouds:
         if name != registry.LOCAL:
             clouds.check_library(registry.rentable(name))
+    asked = runoptions.asked(file, nodes, given, local)
     opened = stores.open(store_url)
     on = None if local else rented.On(opened, on_clouds, regions)
     with render.busy("planning"):
-        wanted = submit.wanted(file, on, when)
+        wanted = submit.wanted(asked.what, on, when)
+    if wanted.workload.machines is not None:
+        nodes = None  # they are named already, here too
     speed = 1.0 if trace_speed is None else trace_speed
     spec = submit.spec_of(
         wanted, local=local, on=on, nodes=nodes, project=project, tags=tagged, speed=speed,
         when=when,
     )  # fmt: skip
+    spec, otherwise = submit.as_begun(spec)
     if detach:
         unended.check(spec, attended=attended)
     wish = _wish(spec, chaos, trace)
     if not as_json:
         _show(wanted.plan, spec)
+        if otherwise:
+            render.paragraph(f"  begins    {otherwise}", indent=" " * 12)
+        if isinstance(wish, wishes.ChaosWish) and wish.everywhere:
+            click.echo("  chaos     no spot among them: machines on demand are interrupted too")
         if on is not None:
             _may_cost(wanted.plan, spec)
             if not attended:
                 crontab.asleep(opened.url)
             _left_out(on)
-    elif words := unended.words(spec):
-        click.echo(words, err=True)
-    where = Path(folder) if folder else Path(file).absolute().parent
+    else:
+        for words in filter(None, (unended.words(spec), runoptions.ends(spec))):
+            click.echo(words, err=True)
+    where = Path(folder) if folder else asked.folder
     _not_sent(where, spec, as_json)
     every = [sweeps.of(spec, each) for each in combinations]
     if swept and not as_json:
@@ -205,11 +220,11 @@ def _where(
 
 
 def _check_rehearsal(
-    local: bool, nodes: int | None, chaos: str | None, trace: str | None, speed: float | None
+    local: bool, chaos: str | None, trace: str | None, speed: float | None
 ) -> None:
     """Options that shape a rehearsal mean nothing without one."""
-    if not local and (nodes or chaos or trace):
-        raise click.UsageError("--nodes, --chaos and --trace go with --local")
+    if not local and (chaos or trace):
+        raise click.UsageError("--chaos and --trace go with --local")
     if chaos and trace:
         raise click.UsageError("--chaos and --trace exclude each other")
     if speed is not None and not trace:
@@ -249,7 +264,7 @@ def _wish(spec: Spec, chaos: str | None, trace: str | None) -> Wish | None:
     from tradewind.base.units import parse_duration
 
     if chaos is not None:
-        return wishes.chaos(parse_duration(chaos))
+        return wishes.chaos(parse_duration(chaos), spec)
     return None if trace is None else wishes.traced(trace, spec)
 
 
@@ -270,6 +285,9 @@ def _show(best: Plan, spec: Spec) -> None:
     from tradewind.cli.plan import plantable
 
     click.echo(plantable.in_words(best))
+    if spec.untold:
+        render.paragraph("  time      nobody has said how long it takes", indent=" " * 12)
+        render.paragraph(f"  stops     {runoptions.stops(spec)}", indent=" " * 12)
     first, more = spec.ways[0], len(spec.ways) - 1
     others = f", and {render.count(more, 'other option')}" if more else ""
     click.echo(f"  machines  {first.words}{others}")
@@ -317,6 +335,8 @@ def _may_cost(best: Plan, spec: Spec) -> None:
     click.echo(f"  price     {price}")
     for words in _moving(spec):
         render.paragraph(f"  moving    {words}", indent=" " * 12)
+    if spec.untold and spec.budget is None:
+        return  # said already, with when it stops
     if spec.budget is not None:
         most = f"{format_money(spec.budget, digits=2)}, its budget"
         if unended := attended.words(spec):

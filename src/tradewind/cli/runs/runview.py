@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tradewind.journal.runs_store import Loaded
     from tradewind.lifecycle.state import RunState
     from tradewind.model.run import Heartbeat
+    from tradewind.store.base import Store
 
 _AS_WISHED = ("succeeded", "cancelled")
 
@@ -85,3 +86,15 @@ def more(events: Iterable[Event]) -> str | None:
 def ending(state: RunState, micros: int) -> str:
     legs = len({rented.machine.leg for rented in state.machines.values()})
     return f"{outcome(state)}; {legs} leg{'s' if legs != 1 else ''}, {format_money(micros)}"
+
+
+def named(store: Store, name: str) -> str:
+    """The run that is meant; which one that is, where several have the name."""
+    from tradewind.cli import render
+    from tradewind.journal import runs_store
+
+    found = runs_store.meant(store, name)
+    if found.of > 1:
+        which = "the newest that goes on" if found.live else "the newest"
+        render.remark(f"{name}: {which} of {found.of} runs, {found.run_id}")
+    return found.run_id

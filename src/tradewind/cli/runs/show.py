@@ -47,7 +47,7 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
     from tradewind.telemetry.diagnose import diagnose
 
     opened = stores.open(store_url)
-    run_id = runs_store.named(opened, run)
+    run_id = runview.named(opened, run)
     loaded = runs_store.load(opened, run_id)
     sight = Sight.of(opened, run_id, loaded.state, loaded.commits)
     with suppress(TradewindError):  # then what was recorded must do
@@ -119,9 +119,10 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
         click.echo(f"{loaded.run_id}: {runview.outcome(state) or 'not submitted'}")
         return
     row = ps.row(loaded, sight.step)
+    saved = max([state.saved, *(beat.saved for beat in sight.beats.values())])
     click.echo(f"{loaded.run_id}  {row['state'].replace('_', ' ')}")
     click.echo(f"  command  {one_line(state.spec.shown_command)}")
-    click.echo(f"  work     {_work(state.spec, sight.step, state.saved)}")
+    click.echo(f"  work     {_work(state.spec, sight.step, saved, going=bool(sight.beats))}")
     limit = "" if state.spec.budget is None else f" of {format_money(state.spec.budget, digits=2)}"
     click.echo(f"  cost     ${row['cost_usd']:.6f}{limit}")
     if sight.beats:
@@ -131,11 +132,13 @@ def _summary(loaded: Loaded, sight: Sight) -> None:
             render.paragraph(f"  why      {found.words}", indent=" " * 11)
 
 
-def _work(spec: Spec, step: float, saved: float) -> str:
+def _work(spec: Spec, step: float, saved: float, *, going: bool) -> str:
     if not (spec.steps or step or saved):
         return "the job tells no steps"  # nought would look as if nothing had been done
     of = f" of {spec.work:,.0f}" if spec.steps else ""
-    return f"{step:,.0f}{of}, saved {saved:,.0f}"
+    return f"{step:,.0f}{of}, saved {saved:,.0f}" + (
+        f": a kill now costs {step - saved:,.0f}" if step - saved >= 1 and going else ""
+    )
 
 
 def timeline(legs: list[dict[str, Any]]) -> None:

@@ -37,10 +37,10 @@ def command(
 
     from tradewind import store as stores
     from tradewind.api import shell
-    from tradewind.journal import runs_store
+    from tradewind.cli.runs import runview
 
     opened = stores.open(store_url)
-    run_id = runs_store.named(opened, run)
+    run_id = runview.named(opened, run)
     machine = shell.machine(opened, run_id, rank)
     made = shell.command(machine, key, words, opened)
     if only_print:

@@ -38,13 +38,14 @@ def command(
 ) -> None:
     """Cancel a run: it saves, stops and terminates its machines."""
     from tradewind import store as stores
+    from tradewind.cli.runs import runview
     from tradewind.journal import runs_store
 
     if (run is None) == (tagged is None):
         raise click.UsageError("which run? RUN, or --tag NAME=VALUE for all that have it")
     opened = stores.open(store_url)
     if tagged is None:
-        _stop(opened, runs_store.named(opened, run or ""), no_wait=no_wait, as_json=as_json)
+        _stop(opened, runview.named(opened, run or ""), no_wait=no_wait, as_json=as_json)
         return
     name, sign, value = tagged.partition("=")
     if not sign or not name:

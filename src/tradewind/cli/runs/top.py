@@ -107,11 +107,12 @@ def _living(place: Path) -> list[Figures]:
 def _of_runs(run: str | None, store_url: str | None) -> Look:
     from tradewind import store as stores
     from tradewind.api.follow import Sight
+    from tradewind.cli.runs import runview
     from tradewind.cli.runs.topview import View
     from tradewind.journal import runs_store
 
     opened = stores.open(store_url)
-    named = None if run is None else runs_store.named(opened, run)
+    named = None if run is None else runview.named(opened, run)
     sights: dict[str, Sight] = {}
 
     def view(run_id: str) -> View:

@@ -36,14 +36,14 @@ def command(run: str | None, store_url: str | None, as_json: bool) -> None:
     Any number of controllers may run at once, on any computer that reaches the store."""
     from tradewind import store as stores
     from tradewind.api import owned
-    from tradewind.cli.runs import follow
+    from tradewind.cli.runs import follow, runview
     from tradewind.journal import runs_store
 
     opened = stores.open(store_url)
     if run is None:
         _all(opened, as_json)
         return
-    run_id = runs_store.named(opened, run)
+    run_id = runview.named(opened, run)
     away = owned.elsewhere(run_id, runs_store.load(opened, run_id).state.spec)
     if away:
         render.remark(away)

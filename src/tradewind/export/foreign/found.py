@@ -9,10 +9,8 @@ import yaml
 
 from tradewind.base.errors import BadFile
 from tradewind.base.yamltree import DEEPEST, LARGEST
-from tradewind.export.commented import Why
 from tradewind.model import sensitive
 
-_HOURS = 1
 _OURS = "TRADEWIND_"
 
 
@@ -30,6 +28,10 @@ class Found:
     count: int = 1
     """Of them in a machine."""
     nodes: int = 1
+    cpus: int | None = None
+    """At least so many, and so much, in a machine."""
+    ram_gb: float | None = None
+    disk_gb: float | None = None
     hours: float | None = None
     """The most that it may take there."""
     spot: bool | None = None
@@ -37,9 +39,9 @@ class Found:
     """What could not be carried over, in words."""
 
 
-def document(found: Found, accelerator: str, count: int) -> dict[str, Any]:
-    """Of a workload, for `commented.text`. `accelerator` as our catalog calls it, of which a
-    machine has `count`."""
+def document(found: Found, machines: dict[str, Any]) -> dict[str, Any]:
+    """Of a workload, for `commented.text`. `machines`: those that it names, as our catalog calls
+    them. How long it takes no such file says, at most when it is stopped."""
     env = {}
     for name, value in found.env.items():
         if name.startswith(_OURS):
@@ -50,26 +52,33 @@ def document(found: Found, accelerator: str, count: int) -> dict[str, Any]:
             found.left.append(f"{name}: it has no value there; run.env, or run.secrets")
         else:
             env[name] = value
-    hours: Any = found.hours
-    if hours is None:
-        hours = Why(_HOURS, "Nobody has said how long it takes: measure it, and write it here.")
-    else:
-        hours = Why(hours, "The most that it might take there: less, if you have measured it.")
-    hours_on = {"hours": hours, "on": f"{count * found.nodes}x{accelerator}"}
-    limits: dict[str, Any] = {"max_nodes": found.nodes}
+    named = dict(machines)
+    if found.nodes > 1:
+        named["nodes"] = found.nodes
+    for name, least in (("cpus", found.cpus), ("ram", found.ram_gb), ("disk", found.disk_gb)):
+        if least is not None:
+            named[name] = least if name == "cpus" else f"{least:g}GB"
+    limits: dict[str, Any] = {}
     if found.spot is not None:
         limits["markets"] = ["spot"] if found.spot else ["on_demand"]
+    stop = {} if found.hours is None else {"max_duration": _duration(found.hours)}
     return {
         "name": found.name or "imported",
-        "work": hours_on,
-        "limits": limits,
+        **named,
+        **({"limits": limits} if limits else {}),
         "run": {
             **({"image": found.image} if found.image else {}),
             **({"setup": found.setup} if found.setup else {}),
             "command": found.command,
+            **stop,
             **({"env": env} if env else {}),
         },
     }
+
+
+def _duration(hours: float) -> str:
+    whole_ = hours == int(hours)
+    return f"{int(hours)}h" if whole_ else f"{max(round(60 * hours), 1)}m"
 
 
 def tree(text: str, what: str) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tradewind.export.foreign.found import Found, rest, table, tree, whole, words
 
 _KNOWN = ("name", "resources", "num_nodes", "setup", "run", "envs", "workdir", "secrets")
-_RESOURCES = ("accelerators", "use_spot", "image_id", "instance_type")
+_RESOURCES = (
+    "accelerators", "use_spot", "image_id", "instance_type", "cpus", "memory", "disk_size",
+)  # fmt: skip
 _RANKS = ("SKYPILOT_NODE_RANK", "SKYPILOT_NODE_IPS", "SKYPILOT_NUM_GPUS_PER_NODE",
           "SKYPILOT_NUM_NODES", "SKYPILOT_TASK_ID")  # fmt: skip
 
@@ -48,6 +51,9 @@ def _resources(value: dict[str, Any], found: Found) -> None:
         name, _, number = str(wanted).partition(":")
         found.accelerator, found.count = name, whole(number or 1)
     found.instance_type = str(value.get("instance_type") or "") if not wanted else ""
+    cpus = _least(value.get("cpus"))
+    found.cpus = None if cpus is None else max(round(cpus), 1)
+    found.ram_gb, found.disk_gb = _least(value.get("memory")), _least(value.get("disk_size"))
     if isinstance(value.get("use_spot"), bool):
         found.spot = value["use_spot"]
     image = str(value.get("image_id") or "")
@@ -59,3 +65,9 @@ def _resources(value: dict[str, Any], found: Found) -> None:
         f"resources.{name}: a plan chooses; limits may narrow it"
         for name in rest(value, _RESOURCES)
     ]
+
+
+def _least(value: Any) -> float | None:
+    """`8`, `8+` and `32GB`: at least so much. None where it is told in another way."""
+    found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)\s*(?:[gG][bB]?)?\+?", str(value).strip())
+    return float(found[1]) if found and float(found[1]) > 0 else None

@@ -43,6 +43,7 @@ SPENT = b"spent"
 
 T = TypeVar("T")
 TERMINATED = "it was terminated"
+INTERRUPTED = "the provider took it"
 STOP_S = 5.0
 """What a supervisor whose machine is terminated has to leave in, as by a cloud's shutdown."""
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,149}")

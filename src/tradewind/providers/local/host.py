@@ -33,6 +33,7 @@ from tradewind.base.processes import adopt_orphans
 from tradewind.providers.base import OutcomeUnknown
 from tradewind.providers.local import processes
 from tradewind.providers.local.files import (
+    INTERRUPTED,
     STOP_S,
     TERMINATED,
     End,
@@ -129,7 +130,7 @@ def _live(folder: MachineFolder, rental: Rental) -> str:
             return why
         taken_at_s = life.taken_at_s()
         if now() >= taken_at_s:
-            return "the provider took it"
+            return INTERRUPTED
         if clock.stopwatch() - begun >= rental.boot.hard_stop_s:
             return f"it was up for {rental.boot.hard_stop_s} s, all that it was given"
         supervisor.wait(min(_TURN_S, max(taken_at_s - now(), 0.0)))

@@ -1,7 +1,8 @@
 """When spot machines can be had, and when they are taken. Pure: a purchase, `now`, and a seed or a
 trace decide, so that whoever asks again is told the same.
 
-On-demand machines never come here: they can always be had and are never taken.
+On-demand machines come here only in a run that asks for it, because it has no spot ones: else they
+can always be had and are never taken.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ class Interruptions(Protocol):
         """A life counts from when the machine's job works, or from so long after the purchase at
         the latest; 0: from the purchase."""
 
+    def takes_all(self, run_id: str) -> bool:
+        """Whether machines of that run are taken on whatever market they were bought."""
+
     def lives(self, zone: str, machine_ids: Sequence[str], now: float) -> tuple[float | None, ...]:
         """When each machine of a purchase made now will be taken; None: never. Refused while they
         cannot be had."""
@@ -41,6 +45,10 @@ class Chaos(Struct, frozen=True):
     notice_s: float
     seed: int
     from_work_s: float = 0.0
+    everywhere: bool = False
+
+    def takes_all(self, run_id: str) -> bool:
+        return self.everywhere
 
     def __post_init__(self) -> None:
         if not 0 < self.mean_life_s < math.inf:
@@ -76,6 +84,9 @@ class Replay(Struct, frozen=True):
     """Nor is what would be taken within so long of ours to be had: it is wanted back already."""
     from_work_s: float = 0.0
     """What was measured is of the world, which does not wait for a job."""
+
+    def takes_all(self, run_id: str) -> bool:
+        return False
 
     def __post_init__(self) -> None:
         if not 0 < self.speed < math.inf:

@@ -29,10 +29,11 @@ from tradewind.base import ownfiles
 from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.model.boot import Boot
 from tradewind.model.finding import Finding
-from tradewind.model.run import Facts, Listing, Machine, Request
+from tradewind.model.run import TAKEN, Facts, Listing, Machine, Request
 from tradewind.providers.base import Leftover, OutcomeUnknown, Refused
 from tradewind.providers.local import leftovers, processes
 from tradewind.providers.local.files import (
+    INTERRUPTED,
     SPENT,
     STOP_S,
     TERMINATED,
@@ -182,7 +183,9 @@ class LocalProvider:
         now = self._clock()
         taken: Sequence[float | None] = (None,) * way.nodes
         notice_s, from_work_s = float(FACTS.notice_s), 0.0
-        if way.market == "spot" and self._interruptions:
+        if self._interruptions and (
+            way.market == "spot" or self._interruptions.takes_all(request.run_id)
+        ):
             taken = self._interruptions.lives(way.zone, names, now)
             notice_s = self._interruptions.notice_s
             from_work_s = self._interruptions.from_work_s
@@ -354,6 +357,8 @@ class LocalProvider:
         # A host that has written it is still there for a moment.
         if end is None or folder.has_living_host():
             return rental.machine
+        if rental.market != "spot" and end.why == INTERRUPTED:  # which nobody expects of it
+            return replace(rental.machine, ended_s=end.ended_s, ended_by=TAKEN, ended_why=end.why)
         return replace(rental.machine, ended_s=end.ended_s)
 
     def _settled(self, rental: Rental) -> bool:
