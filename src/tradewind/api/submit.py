@@ -97,8 +97,7 @@ def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
     from dataclasses import replace
 
     from tradewind import catalog as catalogs
-    from tradewind.api import scheduled
-    from tradewind.planning.planner import Planner
+    from tradewind.api import planned, scheduled
 
     catalog, now = catalogs.load(), clock.now()
     asked, left_s = work, None
@@ -110,7 +109,7 @@ def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
     if on is not None:
         work, catalog = on.limited(work), on.catalog(catalog, now)
     try:
-        found = _best(Planner(work, catalog, now=now).plans())
+        found = _best(planned.planner(work, catalog, now=now, on=on).plans())
     except NotFound as error:
         if left_s is None or when is None:
             raise

@@ -5,29 +5,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
+from tradewind.model import beside
+from tradewind.model.beside import NOTHING, Beside
 from tradewind.model.ratecard import Found, Place, RateCard
-from tradewind.model.run import Spec
+from tradewind.model.run import Spec, Way
 from tradewind.model.usage import Rates
-
-_MONTH_H = 30 * 24
-_SPARE = 1.5
-
-
-def disk_gb(spec: Spec, nodes: int, system_gb: int) -> int:
-    """For the checkpoints that a machine keeps beside those in the store, the one that is being
-    written among them, and `system_gb` for all else."""
-    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
-    return round(_SPARE * kept / 1e9) + system_gb
+from tradewind.providers import registry
 
 
 def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:
     """`kind`: as the cloud calls it, where it has several."""
-    usd = card.find("block_storage", *place, item=kind).usd
-    return round(gb * usd * 1_000_000 / _MONTH_H)
+    return int(beside.disk_hour(gb, card.find("block_storage", *place, item=kind).usd) + 0.5)
 
 
 def address_hour(card: RateCard, place: Place) -> int:
     return card.find("public_address", *place).micros
+
+
+def with_beside(card: RateCard, spec: Spec, way: Way, extra: Beside) -> Way:
+    """A way at what its machines cost with their disk and address."""
+    place = way.provider, way.region
+    gb = disk = address = 0
+    if extra.disk_gb:
+        kept = spec.checkpoint_bytes, spec.checkpoint_keep
+        gb = int(beside.disk_gb(*kept, max(way.nodes, 1), extra.disk_gb))
+        disk = disk_hour(card, place, gb, extra.disk)
+    if share := extra.addresses / extra.workers:
+        address = int(share * address_hour(card, place))
+    return replace(
+        way,
+        disk_gb=gb,
+        disk_price=disk,
+        address_price=address,
+        price=way.price + disk + address,
+    )
+
+
+def usual(provider: str, region: str, instance_type: str, market: str) -> Beside:
+    """What is charged for such a machine as a rule, before anything is set up for it; nothing where
+    we rent nothing."""
+    if provider not in registry.RENTED:
+        return NOTHING
+    return registry.rentable(provider).beside(None, region, instance_type, market)
 
 
 def store(card: RateCard, machines: Place, bucket: Place, kept_s: int) -> Rates:
