@@ -350,14 +350,21 @@ def _without_image(cloud: Rentable, way: Way, image: str) -> Reason:
 
 def at_prices_of_now(spec: Spec, ways: Sequence[Way]) -> int | None:
     """What was predicted for the plan's machines at the catalog's prices, for the cheapest that
-    there are, at what is asked for them today. Disk and address the plan has counted."""
+    there are, at what is asked for them today. Disk and address the plan has counted, and its way
+    has not."""
+    first = spec.ways[0]
+    alike = (way for way in ways if (way.instance_type, way.market) == _sold(first))
+    beside = next(((way.disk_price + way.address_price) * way.nodes for way in alike), 0)
 
-    def bare(way: Way) -> float:
-        alone = way.price - way.disk_price - way.address_price
-        return alone * way.nodes * (way.start_s + spec.work / way.rate)
+    def paid(way: Way, price_all: int) -> float:
+        return price_all * (way.start_s + spec.work / way.rate)
 
-    planned = bare(spec.ways[0])
+    planned = paid(first, first.price_all + beside)
     counted = [way for way in ways if not way.facts.queues] or ways
     if spec.predicted_cost is None or not planned:
         return spec.predicted_cost
-    return round(spec.predicted_cost * min(map(bare, counted)) / planned)
+    return round(spec.predicted_cost * min(paid(way, way.price_all) for way in counted) / planned)
+
+
+def _sold(way: Way) -> tuple[str, str]:
+    return way.instance_type, way.market

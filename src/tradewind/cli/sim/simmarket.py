@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--from", "first", type=click.IntRange(min=0), default=0, metavar="SEED", help="The first seed."
 )
 @click.option(
-    "--asleep", is_flag=True, help="Those drawn with little money, and nobody who looks for hours."
+    "--asleep", is_flag=True, help="Drawn with little money, and no controller for hours."
 )
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
