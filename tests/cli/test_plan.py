@@ -27,7 +27,8 @@ def test_the_answer_in_words_and_tables(cli: Cli) -> None:
     assert old.endswith("`tradewind catalog refresh` renews them.")
     assert first.startswith("Rent ")
     assert "$" in first
-    assert "% sure; " in first
+    assert "% sure, " in first
+    assert "% within the budget; " in first
     assert first.endswith("% likely to be available.")
     text = "\n".join(rest)
     for words in ("limits: done in 10h", "how: ", "money: ", "capacity: ", "WHERE", "SURE", "HAD"):
@@ -90,8 +91,8 @@ def test_by_options_alone(cli: Cli) -> None:
 def test_the_json_document(cli: Cli) -> None:
     found = cli("plan", LORA, "--json").json
     assert list(found) == [
-        "format", "made_at", "workload", "deadline_hours", "best", "plans", "front", "later",
-        "surer", "losers", "relaxations", "weighed", "prices", "notes",
+        "format", "made_at", "workload", "deadline_hours", "store", "best", "plans", "front",
+        "later", "surer", "losers", "relaxations", "weighed", "prices", "notes",
     ]  # fmt: skip
     best = found["best"]
     assert best == found["plans"][0]

@@ -183,7 +183,7 @@ def test_a_plan_counts_what_its_ways_will_be_charged(
         data=lies or None,
         run=tradewind.Job(command="python train.py"),
     )
-    rates = PlanRates(CARD, charges.usual, store)
+    rates = PlanRates(CARD, charges.usual(CARD), store)
     made: list[Plan] = []
     markets: tuple[Market, ...] = ("spot", "on_demand")
     for market in markets:
@@ -218,7 +218,7 @@ def test_a_plan_counts_what_its_ways_will_be_charged(
 
 def charged(spec: Spec, way: Way, bucket: Place, data: tradewind.Data | None) -> Way:
     """As its cloud does, but for the footprint, which is none."""
-    extra = charges.usual(way.provider, way.region, way.instance_type, way.market)
+    extra = charges.usual(CARD)(way.provider, way.region, way.instance_type, way.market)
     rates = charges.store(CARD, (way.provider, way.region), bucket, 0)
     way = replace(charges.with_beside(CARD, spec, way, extra), rates=rates)
     made = moving.priced(spec, way, "s3://another/store")

@@ -28,7 +28,7 @@ from tradewind.planning import finish, search, speeds
 from tradewind.planning.rates import Rates, home
 from tradewind.providers import charges
 
-RATES = Rates(ratecard.card(), charges.usual)
+RATES = Rates(ratecard.card(), charges.usual(ratecard.card()))
 
 
 @dataclass
@@ -168,7 +168,7 @@ def extras(
 ) -> float:
     """Micro-dollars an hour of one machine: disk, address, requests."""
     place = offer.provider, offer.region
-    extra = charges.usual(*place, offer.instance_type, market)
+    extra = charges.usual(rates.card)(*place, offer.instance_type, market)
     kept = 1.5 * state * (workload.checkpoint.keep + 1) / nodes / 1e9
     found = rates.requests(start or place) + rates.address(place, extra)
     if extra.disk_gb:

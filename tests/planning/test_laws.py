@@ -78,7 +78,8 @@ def twice_as_dear(work: Workload, rows: list[Row], found: Plans) -> None:
     planner = Planner(replace(work, limits=limits), small(*double, judged=False), now=NOW)
     card = planner.rates.card
     rates = [replace(rate, value=rate.value and 2 * rate.value) for rate in card.rates]
-    planner.rates = Rates(RateCard(rates), charges.usual)
+    double_card = RateCard(rates)
+    planner.rates = Rates(double_card, charges.usual(double_card))
     other = planner.plans(explain=False)
     assert len(other.plans) == len(found.plans)
     for one, two in zip(found.plans, other.plans, strict=True):

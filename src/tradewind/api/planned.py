@@ -25,7 +25,7 @@ def rates(on: On | None = None) -> Rates:
     from tradewind.providers import charges
 
     if on is None:
-        return Rates(ratecard.card(), charges.usual)
+        return Rates(ratecard.card(), charges.usual(ratecard.card()))
     return Rates(ratecard.card(), on.extra, on.bucket)
 
 

@@ -29,7 +29,7 @@ def measure(repeats: int = 15) -> dict[str, Any]:
     now = loaded.facts.made_at
     work = workload()
     taken = []
-    rates = Rates(ratecard.card(), charges.usual)
+    rates = Rates(ratecard.card(), charges.usual(ratecard.card()))
     found = plan(work, catalog=loaded, now=now, explain=False, rates=rates)
     for _ in range(repeats):
         start = clock.stopwatch()

@@ -54,7 +54,7 @@ def measure(number: int, told: Callable[[int], None] = lambda done: None) -> dic
 
 def regret(work: Workload, catalog: Catalog, now: datetime) -> float | None:
     """As a share of what is expected to be paid; None where there is no plan at all."""
-    rates = Rates(ratecard.card(), charges.usual)
+    rates = Rates(ratecard.card(), charges.usual(ratecard.card()))
     planner = Planner(work, catalog, now=now, rates=rates)
     usual = planner.search()
     ours = planner.asking(usual)

@@ -82,7 +82,7 @@ def _charged(goods: Goods, rates: Rates) -> _Charged:
     for one in different.tolist():
         place = goods.places[one // 2 // len(goods.names)]
         name = goods.names[one // 2 % len(goods.names)][1]
-        asked = known[place]
+        asked = 0.0 if one % 2 else known[place]  # one's own may have a folder for a store
         safe = NOTHING if one % 2 else rates.beside(place[0], place[1], name, "on_demand")
         if safe is NOTHING:
             rows.append((0.0, 0.0, 0.0, 0.0, 1.0, asked))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import median
 
 from tradewind.base.errors import NotFound
 from tradewind.model import Data
@@ -46,14 +47,16 @@ class Rates:
         return extra.addresses * self.card.find("public_address", *place).micros
 
     def requests(self, place: Place) -> float:
-        """Micro-dollars an hour that a machine is likely to ask of a store there; nothing where no
-        price is known: such a provider has none."""
-        try:
-            writes = self.card.find("requests_write", *place).micros
-            reads = self.card.find("requests_read", *place).micros
-        except NotFound:
-            return 0.0
-        return LIKELY * ASKED_HOUR * (writes + reads) / 1e6
+        """Micro-dollars an hour that a machine is likely to ask of a store there; as elsewhere
+        where no price is known: then it is kept at some other provider."""
+        found = 0.0
+        for category in ("requests_write", "requests_read"):
+            try:
+                found += self.card.find(category, *place).micros
+            except NotFound:
+                known = [1e6 * (r.value or 0) for r in self.card.rates if r.category == category]
+                found += median(known) if known else 0.0
+        return LIKELY * ASKED_HOUR * found / 1e6
 
     def assumed(
         self, data: Data | None, place: Place, extra: Beside = NOTHING

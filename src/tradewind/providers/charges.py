@@ -4,15 +4,20 @@ asks of the store. Micro-dollars. Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
 from tradewind.model import beside
-from tradewind.model.beside import NOTHING, Beside
+from tradewind.model.beside import Beside, BesideOf
 from tradewind.model.ratecard import Found, Place, RateCard
 from tradewind.model.run import Spec, Way
 from tradewind.model.usage import Rates
 from tradewind.providers import registry
+
+SYSTEM_GB = 150
+"""Of a machine's disk: an image with drivers and PyTorch takes half of it at most, packages and caches
+the rest."""
 
 
 def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:
@@ -43,12 +48,20 @@ def with_beside(card: RateCard, spec: Spec, way: Way, extra: Beside) -> Way:
     )
 
 
-def usual(provider: str, region: str, instance_type: str, market: str) -> Beside:
-    """What is charged for such a machine as a rule, before anything is set up for it; nothing where
-    we rent nothing."""
-    if provider not in registry.RENTED:
-        return NOTHING
-    return registry.rentable(provider).beside(None, region, instance_type, market)
+@lru_cache(maxsize=8)
+def usual(card: RateCard) -> BesideOf:
+    """What is charged for machines as a rule, before anything is set up for them. Where nothing is
+    rented by us, what the card has a price of is taken to be charged for, at the usual amount."""
+
+    def beside_of(provider: str, region: str, instance_type: str, market: str) -> Beside:
+        if provider in registry.RENTED:
+            return registry.rentable(provider).beside(None, region, instance_type, market)
+        return Beside(
+            disk_gb=SYSTEM_GB if card.has("block_storage", provider) else 0,
+            addresses=1.0 if card.has("public_address", provider) else 0.0,
+        )
+
+    return beside_of
 
 
 def store(card: RateCard, machines: Place, bucket: Place, kept_s: int) -> Rates:

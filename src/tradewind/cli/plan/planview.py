@@ -73,7 +73,8 @@ def recommendation(plans: Plans) -> str:
     if plans.deadline_hours is not None:
         sure = f", {format_chance(best.chance)} sure"
     if plans.workload.limits.budget is not None:
-        sure += f", {format_chance(best.within_budget)} sure to stay within the budget"
+        words = "within the budget" if sure else "sure to stay within the budget"
+        sure += f", {format_chance(best.within_budget)} {words}"
     if best.had < _SURELY_HAD:
         sure += f"; {format_chance(best.had)} likely to be available"
         if other := expected(best):

@@ -34,8 +34,6 @@ _NAMES = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
-_SYSTEM_GB = 150
-"""An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
 
 
 class Aws(Usual):
@@ -172,8 +170,10 @@ class Aws(Usual):
     def beside(
         self, footprint: Footprint | None, region: str, instance_type: str, market: str
     ) -> Beside:
+        from tradewind.providers.charges import SYSTEM_GB
+
         there = footprint.regions.get(region) if footprint else None
-        return Beside(disk_gb=_SYSTEM_GB, addresses=1.0 if there is None or there.public else 0.0)
+        return Beside(disk_gb=SYSTEM_GB, addresses=1.0 if there is None or there.public else 0.0)
 
     def priced(self, footprint: Footprint, spec: Spec, way: Way, card: RateCard) -> Way:
         from msgspec.structs import replace

@@ -36,9 +36,6 @@ _OWN = (
     "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER",
     endpoints.ALLOW,
 )
-_SYSTEM_GB = 150
-"""Ubuntu with NVIDIA's driver takes a tenth of that, PyTorch as much; the rest is for packages
-and caches."""
 
 
 class Gcp(Usual):
@@ -196,6 +193,7 @@ class Gcp(Usual):
     def beside(
         self, footprint: Footprint | None, region: str, instance_type: str, market: str
     ) -> Beside:
+        from tradewind.providers.charges import SYSTEM_GB
         from tradewind.providers.gcp.machines.types import disk_type
         from tradewind.providers.gcp.tpu.kinds import workers
 
@@ -205,7 +203,7 @@ class Gcp(Usual):
         if instance_type.startswith(TPU):  # which has a disk in its price
             many = workers(instance_type)
             return Beside(addresses=address * many, workers=many)
-        return Beside(disk_gb=_SYSTEM_GB, disk=disk_type(instance_type), addresses=address)
+        return Beside(disk_gb=SYSTEM_GB, disk=disk_type(instance_type), addresses=address)
 
     def priced(self, footprint: Footprint, spec: Spec, way: Way, card: RateCard) -> Way:
         from msgspec.structs import replace
