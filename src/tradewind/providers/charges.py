@@ -16,8 +16,8 @@ from tradewind.model.usage import Rates
 from tradewind.providers import registry
 
 SYSTEM_GB = 150
-"""Of a machine's disk: an image with drivers and PyTorch takes half of it at most, packages and caches
-the rest."""
+"""Of a machine's disk: an image with drivers and PyTorch takes half of it at most, packages and
+caches the rest."""
 
 
 def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:
@@ -53,13 +53,20 @@ def usual(card: RateCard) -> BesideOf:
     """What is charged for machines as a rule, before anything is set up for them. Where nothing is
     rented by us, what the card has a price of is taken to be charged for, at the usual amount."""
 
+    known: dict[tuple[str, str, str], Beside] = {}  # asked for thousands of places
+
     def beside_of(provider: str, region: str, instance_type: str, market: str) -> Beside:
-        if provider in registry.RENTED:
-            return registry.rentable(provider).beside(None, region, instance_type, market)
-        return Beside(
-            disk_gb=SYSTEM_GB if card.has("block_storage", provider) else 0,
-            addresses=1.0 if card.has("public_address", provider) else 0.0,
-        )
+        asked = provider, instance_type, market
+        if asked not in known:
+            if provider in registry.RENTED:
+                cloud = registry.rentable(provider)
+                known[asked] = cloud.beside(None, region, instance_type, market)
+            else:
+                known[asked] = Beside(
+                    disk_gb=SYSTEM_GB if card.has("block_storage", provider) else 0,
+                    addresses=1.0 if card.has("public_address", provider) else 0.0,
+                )
+        return known[asked]
 
     return beside_of
 
