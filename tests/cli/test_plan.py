@@ -40,7 +40,8 @@ def test_the_answer_in_words_and_tables(cli: Cli) -> None:
 
 def test_what_costs_less_than_a_cent_is_paid_for_all_the_same(cli: Cli) -> None:
     found = cli("plan", str(EXAMPLES / "tiny-gpt" / "work.yaml"))
-    assert re.search(r"^money: spot \$0\.00\d\d; a machine-hour", found.out, re.M), found.out
+    money = r"^money: spot \$0\.00\d\d, requests \$0\.00\d\d; a machine-hour"
+    assert re.search(money, found.out, re.M), found.out
     assert re.search(r"  \$0\.00[1-9]\d 0\.00\d\d–0\.0", found.out), found.out  # in the table
 
 
