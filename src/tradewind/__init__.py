@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tradewind.api.handle import Run as Run
     from tradewind.api.handle import run as run
     from tradewind.api.handle import runs as runs
+    from tradewind.api.planned import plan as plan
     from tradewind.api.services import Service as Service
     from tradewind.api.services import serve as serve
     from tradewind.base import errors as errors
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
         Train,
         Workload,
     )
-    from tradewind.planning.planner import plan as plan
 
 # On a rented machine a job finds this package, and what it needs lies elsewhere: behind all that
 # the job has itself (supervisor/job.py).
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'tradewind' has no attribute {name!r}")
     home = {"Run": "api.handle", "run": "api.handle", "runs": "api.handle"}
     home |= {"Service": "api.services", "serve": "api.services"}
-    home["plan"] = "planning.planner"
+    home["plan"] = "api.planned"
     return getattr(importlib.import_module(f"tradewind.{home.get(name, 'model')}"), name)
 
 

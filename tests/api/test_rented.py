@@ -12,7 +12,7 @@ from tests.cloud.faces.ec2.control import Control, running
 from tests.providers.aws.machines import footprint
 from tests.store import servers
 from tradewind import store as stores
-from tradewind.api import fleet, rented, submit
+from tradewind.api import fleet, planned, rented, submit
 from tradewind.base import errors
 from tradewind.catalog import ratecard
 from tradewind.model import places
@@ -100,6 +100,18 @@ def test_a_plan_is_made_for_what_is_set_up(store: Store, cloud: Control, work: P
     rates = charges.store(ratecard.card(), home, home, kept_s=86_400)
     assert all(way.rates == rates for way in spec.ways)
     assert on.warnings == []  # every price is known there
+    # And the plan has counted what its ways are charged, with the store where setup has made it.
+    assert planned.rates(on).store == on.bucket == home
+    plan = submit.wanted(str(work), on).plan
+    [way] = [way for way in spec.ways if way.market == plan.markets[0]][:1]
+    held_h = plan.on_demand_hours + plan.spot_hours
+    extra = (way.disk_price + way.address_price) * plan.nodes * held_h
+    assert plan.costs["disk"] + plan.costs["address"] == pytest.approx(extra, rel=0.001)
+    far = structs.replace(footprint(cloud), bucket_region="eu-west-1")
+    store.replace(KEY, far.encoded())
+    moved = submit.wanted(str(work), rented.On(store, ["aws"])).plan
+    assert moved.costs["egress"] > 0 == plan.costs.get("egress", 0)
+    assert moved.save > 0 == plan.save
     assert set(fleet.providers(store)) == {"local", "aws"}
 
 
@@ -162,7 +174,7 @@ def test_each_zone_is_a_way_at_its_own_price(store: Store, cloud: Control, work:
 def test_what_is_predicted_is_at_the_prices_of_now(
     store: Store, cloud: Control, work: Path
 ) -> None:
-    """Those of the catalog are weeks old, and without disks and addresses."""
+    """Those of the catalog are weeks old. Disks and addresses the plan has counted."""
     store.replace(KEY, footprint(cloud).encoded())
     work.write_text(WORK.replace("accelerators: [A10G]", "accelerators: [A10G], markets: [spot]"))
     on = rented.On(store, ["aws"])
@@ -172,9 +184,9 @@ def test_what_is_predicted_is_at_the_prices_of_now(
     for zone in cloud.zone_names().values():
         cloud.spot_price(wanted.plan.instance_type, zone, 2 * planned / 1e6, at=cloud.now() - 3600)
     spec = submit.spec_of(wanted, local=False, on=on)
-    now = spec.ways[0].price
-    assert now == 2 * planned + spec.ways[0].disk_price + 5_000
-    assert spec.predicted_cost == round(wanted.plan.cost * now / planned)
+    now, beside = spec.ways[0].price, spec.ways[0].disk_price + 5_000
+    assert now == 2 * planned + beside
+    assert spec.predicted_cost == round(wanted.plan.cost * now / (planned + beside))
 
 
 def test_what_the_account_cannot_have_is_not_tried(

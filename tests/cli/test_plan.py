@@ -27,7 +27,8 @@ def test_the_answer_in_words_and_tables(cli: Cli) -> None:
     assert old.endswith("`tradewind catalog refresh` renews them.")
     assert first.startswith("Rent ")
     assert "$" in first
-    assert "% sure; " in first
+    assert "% sure, " in first
+    assert "% within the budget; " in first
     assert first.endswith("% likely to be available.")
     text = "\n".join(rest)
     for words in ("limits: done in 10h", "how: ", "money: ", "capacity: ", "WHERE", "SURE", "HAD"):
@@ -39,7 +40,8 @@ def test_the_answer_in_words_and_tables(cli: Cli) -> None:
 
 def test_what_costs_less_than_a_cent_is_paid_for_all_the_same(cli: Cli) -> None:
     found = cli("plan", str(EXAMPLES / "tiny-gpt" / "work.yaml"))
-    assert re.search(r"^money: spot \$0\.00\d\d; a machine-hour", found.out, re.M), found.out
+    money = r"^money: spot \$0\.00\d\d, requests \$0\.00\d\d; a machine-hour"
+    assert re.search(money, found.out, re.M), found.out
     assert re.search(r"  \$0\.00[1-9]\d 0\.00\d\d–0\.0", found.out), found.out  # in the table
 
 
@@ -90,8 +92,8 @@ def test_by_options_alone(cli: Cli) -> None:
 def test_the_json_document(cli: Cli) -> None:
     found = cli("plan", LORA, "--json").json
     assert list(found) == [
-        "format", "made_at", "workload", "deadline_hours", "best", "plans", "front", "later",
-        "surer", "losers", "relaxations", "weighed", "prices", "notes",
+        "format", "made_at", "workload", "deadline_hours", "store", "best", "plans", "front",
+        "later", "surer", "losers", "relaxations", "weighed", "prices", "notes",
     ]  # fmt: skip
     best = found["best"]
     assert best == found["plans"][0]

@@ -3,6 +3,7 @@ and the ledger books, is the same for any way."""
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 
 import pytest
@@ -12,6 +13,8 @@ from msgspec.structs import replace
 
 import tradewind
 from tests.lifecycle.builders import CLOUD_S, FACTS, NOW, SPEC, WAY, a_seen, state_of, submitted
+from tradewind.api import moving
+from tradewind.catalog import ratecard
 from tradewind.ledger.postings import cost_of
 from tradewind.lifecycle import forecast
 from tradewind.lifecycle.money import hard_stop_s, kept_aside, needed, reserve, spent
@@ -25,9 +28,15 @@ from tradewind.model.event import (
     MachinesFound,
     MachineUsed,
 )
+from tradewind.model.offer import Market
+from tradewind.model.plan import Plan
+from tradewind.model.ratecard import Place
 from tradewind.model.run import Machine, Request, Spec, Way
 from tradewind.model.usage import GB, Rates, Usage, cost
 from tradewind.planning import ways as plan_ways
+from tradewind.planning.planner import Planner
+from tradewind.planning.rates import Rates as PlanRates
+from tradewind.providers import charges
 
 HOUR = 3600
 EVERY_S = 600
@@ -145,36 +154,79 @@ def _stayed(
     return booked(alone)
 
 
-def test_a_plan_counts_what_its_ways_will_be_charged() -> None:
-    """Far from its data, with the plan's hours and interruptions, and no disk of its own yet."""
-    far = tradewind.Data(
-        uri="s3://b/x", size_bytes=500_000_000_000, provider="aws", region="us-east-1"
+CARD, CATALOG = ratecard.card(), tradewind.catalog.load()
+MODEL = tradewind.Train(model="llama-3.1-8b", steps=30_000, sequence=2048, global_batch=64)
+MOMENT = datetime(2026, 11, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("provider", "data", "store"),
+    [
+        ("gcp", ("aws", "us-east-1"), None),  # far from its data, which its store is beside
+        ("aws", None, None),  # of no data, and a store wherever the machines are
+        ("aws", None, ("aws", "eu-central-1")),  # a store of ours, an ocean away
+        ("aws", ("aws", "us-east-1"), ("gcp", "us-central1")),
+        ("gcp", ("gcp", "us-central1"), ("aws", "us-east-1")),
+    ],
+)
+def test_a_plan_counts_what_its_ways_will_be_charged(
+    provider: str, data: Place | None, store: Place | None
+) -> None:
+    """Machines with their disk and address, requests, data and checkpoints, wherever the store is:
+    as each cloud prices the plan's own ways."""
+    lies = data and tradewind.Data(
+        uri="s3://b/x", size_bytes=500_000_000_000, provider=data[0], region=data[1]
     )
     wanted = tradewind.Workload(
         name="w",
-        train=tradewind.Train(model="llama-3.1-8b", steps=1000, sequence=2048, global_batch=64),
-        data=far,
-        limits=tradewind.Limits(providers=("gcp",), markets=("spot",)),
+        train=MODEL,
+        data=lies or None,
         run=tradewind.Job(command="python train.py"),
     )
-    now = datetime(2026, 11, 15, tzinfo=UTC)
-    plans = tradewind.plan(wanted, now=now)
-    compared = 0
-    for plan in plans.front:
-        spec = plan_ways.spec(plan, wanted, now)
-        by_market = {way.market: way for way in spec.ways}
-        hours = {"on_demand": plan.on_demand_hours, "spot": plan.spot_hours}
-        total = 0.0
-        for market, held_h in hours.items():
-            if held_h and market in by_market:
+    rates = PlanRates(CARD, charges.usual(CARD), store)
+    made: list[Plan] = []
+    markets: tuple[Market, ...] = ("spot", "on_demand")
+    for market in markets:
+        limits = tradewind.Limits(providers=(provider,), markets=(market,))
+        planner = Planner(
+            dataclasses.replace(wanted, limits=limits), CATALOG, now=MOMENT, rates=rates
+        )
+        made += planner.plans(explain=False).plans
+    compared = set()
+    for plan in made:
+        if plan.on_demand_hours + plan.spot_hours < plan.checkpoint_every_s / HOUR:
+            continue  # the last checkpoint alone, which a policy does not count
+        spec = plan_ways.spec(plan, wanted, MOMENT)
+        bucket = store or data or (plan.provider, plan.region)
+        ways = {way.market: charged(spec, way, bucket, lies) for way in spec.ways}
+        total, extra = 0.0, 0.0
+        for market, held_h in (("on_demand", plan.on_demand_hours), ("spot", plan.spot_hours)):
+            if held_h:
+                way = ways[market]
                 [option] = forecast.known(
-                    state_of(submitted(spec)), spec, a_seen(), (by_market[market],), NOW, None
+                    state_of(submitted(spec)), spec, a_seen(), (way,), NOW, None
                 ).options
                 total += option.price * held_h
-        way = spec.ways[0]
+                extra += (way.disk_price + way.address_price) * way.nodes * held_h
+                compared.add(market)
+        way = next(iter(ways.values()))
         total += way.bring_once + plan.interruptions * (way.bring_once + way.bring)
-        if plan.on_demand_hours + plan.spot_hours >= plan.checkpoint_every_s / HOUR:
-            planned = plan.cost - plan.costs.get("storage", 0)
-            assert total == pytest.approx(planned, rel=0.005)
-            compared += 1
-    assert compared
+        assert total == pytest.approx(plan.cost - plan.costs.get("storage", 0), rel=0.005)
+        assert extra == pytest.approx(plan.costs["disk"] + plan.costs["address"], rel=0.005)
+    assert compared == {"on_demand", "spot"}
+
+
+def charged(spec: Spec, way: Way, bucket: Place, data: tradewind.Data | None) -> Way:
+    """As its cloud does, but for the footprint, which is none."""
+    extra = charges.usual(CARD)(way.provider, way.region, way.instance_type, way.market)
+    rates = charges.store(CARD, (way.provider, way.region), bucket, 0)
+    way = replace(charges.with_beside(CARD, spec, way, extra), rates=rates)
+    made = moving.priced(spec, way, "s3://another/store")
+    # Checkpoints as often as the plan has thought, and data as it has booked it.
+    a_save = cost(Usage(bytes_in=spec.checkpoint_bytes), rates)
+    return replace(
+        made,
+        start_cost=0,
+        bring_once=way.bring_once,
+        save=round(a_save * HOUR / (spec.checkpoint_every_s or HOUR)),
+    )

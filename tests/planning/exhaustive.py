@@ -23,8 +23,12 @@ from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
 from tradewind.model import Market, Offer, Price, Workload
+from tradewind.model.usage import GB
 from tradewind.planning import finish, search, speeds
 from tradewind.planning.rates import Rates, home
+from tradewind.providers import charges
+
+RATES = Rates(ratecard.card(), charges.usual(ratecard.card()))
 
 
 @dataclass
@@ -36,6 +40,8 @@ class Way:
     cost: float  # dollars
     chance: float
     had: float
+    rest: float  # dollars, of the cost, that are no matter of time
+    width: float
 
     @property
     def weighed(self) -> float:
@@ -46,7 +52,7 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
     limits = workload.limits
     deadline = limits.deadline_at(now)
     deadline_s = (deadline - now).total_seconds() if deadline else inf
-    rates = Rates(ratecard.card())
+    rates = RATES
     ways = []
     for row in range(len(catalog.table)):
         offer = catalog.table.offer(row)
@@ -82,6 +88,11 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     size = float(data.size_bytes or 0) if data else 0.0
                     near = start is None or start == place
                     fetch = size / (finish.STORE_RATE if near else finish.FAR_RATE) / nodes
+                    again = size / finish.STORE_RATE + (0 if near else state / finish.FAR_RATE)
+                    beside = {
+                        name: extras(offer, name, nodes, state, workload, start, rates)
+                        for name in ("on_demand", "spot")
+                    }
                     situation = finish.Situation(
                         work_s=np.array([seconds]),
                         width=np.array([width]),
@@ -90,14 +101,17 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                         gang=np.array([gang(offer, nodes)]),
                         devices=np.array([nodes * offer.accelerator_count]),
                         startup_s=np.array([finish.BOOT_S + finish.SETUP_S + fetch]),
-                        again_s=np.array(
-                            [finish.BOOT_S + finish.SETUP_S + size / finish.STORE_RATE / nodes]
-                        ),
+                        again_s=np.array([finish.BOOT_S + finish.SETUP_S + again / nodes]),
                         state_bytes=state,
                         notice_s=np.array([hazards.notice_s(offer.provider)]),
                         seen=np.zeros(1),
                         price=np.array(
-                            [price.micros_hour / other.micros_hour if both and other else np.inf]
+                            [
+                                (price.micros_hour + beside["spot"])
+                                / (other.micros_hour + beside["on_demand"])
+                                if both and other
+                                else np.inf
+                            ]
                         ),
                         every_s=None,
                         deadline_s=deadline_s,
@@ -109,16 +123,18 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     safe = price if market == "reserved" else other
                     if safe is not None and float(course.on_demand[0]) > 0:
                         paid += float(course.on_demand[0]) * safe.micros_hour
-                    dollars = nodes * paid / 1e6
+                    paid += float(course.spot[0]) * beside["spot"]
+                    paid += float(course.on_demand[0]) * beside["on_demand"]
+                    dollars = machines = nodes * paid / 1e6
                     if start is not None:
                         begins = 1 + float(course.interruptions[0])
-                        dollars += begins * size / 1e9 * rates.egress(start, place)
+                        dollars += begins * size / GB * rates.egress(start, place)
                         held = float(course.on_demand[0]) + float(course.spot[0])
                         saves = max(held * 3600 / float(course.every_s[0]), 1.0)
-                        dollars += saves * state / 1e9 * rates.egress(place, start)
-                        again = float(course.interruptions[0]) * state / 1e9
+                        dollars += saves * state / GB * rates.egress(place, start)
+                        again = float(course.interruptions[0]) * state / GB
                         dollars += again * rates.egress(start, place)
-                    kept = workload.checkpoint.keep * state / 1e9 + (0 if near else size / 1e9)
+                    kept = workload.checkpoint.keep * state / GB + (0 if near else size / GB)
                     dollars += kept * rates.month(place) * hours / 730
                     had = chance_to_have(offer, nodes, market, catalog, now)
                     if both:
@@ -126,9 +142,39 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
                     assumed = limits.assumed(offer.provider, offer.region, offer.instance_type)
                     had = had if assumed is None else assumed
                     ways.append(
-                        Way(offer, nodes, mode, hours, dollars, float(course.chance[0]), had)
+                        Way(
+                            offer=offer,
+                            nodes=nodes,
+                            mode=mode,
+                            hours=hours,
+                            cost=dollars,
+                            chance=float(course.chance[0]),
+                            had=had,
+                            rest=dollars - machines,
+                            width=float(course.width[0]),
+                        )
                     )
     return ways
+
+
+def extras(
+    offer: Offer,
+    market: str,
+    nodes: int,
+    state: float,
+    workload: Workload,
+    start: tuple[str, str] | None,
+    rates: Rates,
+) -> float:
+    """Micro-dollars an hour of one machine: disk, address, requests."""
+    place = offer.provider, offer.region
+    extra = charges.usual(rates.card)(*place, offer.instance_type, market)
+    kept = 1.5 * state * (workload.checkpoint.keep + 1) / nodes / 1e9
+    found = rates.requests(start or place) + rates.address(place, extra)
+    if extra.disk_gb:
+        usd = rates.card.find("block_storage", *place, item=extra.disk).usd
+        found += round((round(kept) + extra.disk_gb) * usd * 1e6 / 720)
+    return found
 
 
 def gang(offer: Offer, nodes: int) -> float:
@@ -266,5 +312,13 @@ def keeping(workload: Workload, ways: list[Way], now: datetime) -> list[Way]:
         or (way.hours <= (deadline - now).total_seconds() / 3600 and way.chance >= limits.sure)
     ]
     if limits.budget is not None:
-        right = [way for way in right if way.cost * 1e6 <= limits.budget]
+        right = [way for way in right if surely_within(way, limits.budget / 1e6, limits.sure)]
     return right
+
+
+def surely_within(way: Way, budget: float, sure: float) -> bool:
+    """What machines cost is log-normal, as their hours are."""
+    if way.cost > budget:
+        return False
+    room, machines = np.array([budget - way.rest]), np.array([way.cost - way.rest])
+    return bool(finish.in_time(room, machines, np.array([way.width]))[0] >= sure)

@@ -7,13 +7,14 @@ from datetime import timedelta
 import pytest
 
 from tests.catalog.small import NOW, REAL, row, small
+from tradewind.api.planned import plan
 from tradewind.base.units import parse_duration
 from tradewind.catalog import capacity, clusters
 from tradewind.catalog.catalog import Catalog
 from tradewind.catalog.observations import decode, encode, observed
 from tradewind.model import Limits, Observation, Train, Workload
 from tradewind.model.plan import Plan
-from tradewind.planning.planner import Planner, plan
+from tradewind.planning.planner import Planner
 from tradewind.planning.words import old_prices
 
 _1B = Train(model="gpt3-1.3b", tokens=26 * 10**9, sequence=2048, global_batch=512)

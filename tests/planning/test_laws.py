@@ -13,13 +13,15 @@ from tests.cases import and_long
 from tests.catalog.small import NOW, REAL, small
 from tests.planning import laws
 from tests.planning.drawn import GPT2, PROVIDERS, REGIONS, dollars, offers
+from tradewind.api.planned import plan
 from tradewind.bench import asks
 from tradewind.catalog.table import Row
 from tradewind.model import Data, Limits, Train, Workload
 from tradewind.model.plan import Plans
 from tradewind.model.ratecard import RateCard
-from tradewind.planning.planner import Planner, plan
+from tradewind.planning.planner import Planner
 from tradewind.planning.rates import Rates
+from tradewind.providers import charges
 
 HOME = Data(uri="s3://b/x", size_bytes=10**11, provider="aws", region="us-east-1")
 
@@ -76,7 +78,8 @@ def twice_as_dear(work: Workload, rows: list[Row], found: Plans) -> None:
     planner = Planner(replace(work, limits=limits), small(*double, judged=False), now=NOW)
     card = planner.rates.card
     rates = [replace(rate, value=rate.value and 2 * rate.value) for rate in card.rates]
-    planner.rates = Rates(RateCard(rates))
+    double_card = RateCard(rates)
+    planner.rates = Rates(double_card, charges.usual(double_card))
     other = planner.plans(explain=False)
     assert len(other.plans) == len(found.plans)
     for one, two in zip(found.plans, other.plans, strict=True):

@@ -107,8 +107,9 @@ def test_many_markets_by_chance() -> None:
     assert not any("over" in each.bounds for each in found)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(8), 10188])
 def test_markets_by_chance(seed: int) -> None:
+    """The last was late: slow spot was tried, which alone could not make it."""
     script = draw.drawn(seed)
     assert bounds.broken(script, play(script)) == []
 

@@ -90,7 +90,7 @@ def test_what_matters_is_there_without_the_script() -> None:
     page = Page(render(plans()))
     assert (
         "Rent p5.48xlarge (8 × H100-SXM) on-demand at aws use1-az1: about $100 in 10h, "
-        "95% likely to be done within 20h." in page.text
+        "95% likely to be done within 20h, over 99% likely for $500 at most." in page.text
     )
     for expected in ("$400", "1B tokens", "2026-10-01 to 2026-11-01", "Spot: as public probes"):
         assert expected in page.text

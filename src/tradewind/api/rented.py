@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from tradewind.catalog import Catalog
     from tradewind.model import Workload
-    from tradewind.model.ratecard import RateCard
+    from tradewind.model.beside import Beside
+    from tradewind.model.ratecard import Place, RateCard
     from tradewind.model.run import Spec, Way
     from tradewind.model.usage import Rates
     from tradewind.providers.cloud import Rentable
@@ -135,6 +136,21 @@ class On:
                 hint=f"tradewind doctor {self._at[0].cloud.name} shows what there is",
             )
         return made.catalog
+
+    @property
+    def bucket(self) -> Place | None:
+        """Where the store is, as setup has found; None: it is no bucket."""
+        found = (at.bucket for at in self._at)
+        return next((place for place in found if all(place)), None)
+
+    def extra(self, provider: str, region: str, instance_type: str, market: str) -> Beside:
+        """What is charged for beside such a machine, as it would be here."""
+        from tradewind.model.beside import NOTHING
+
+        for at in self._at:
+            if at.cloud.name == provider:
+                return at.extra(region, instance_type, market)
+        return NOTHING
 
     def there(self, spec: Spec) -> Spec:
         """The same in zones that can be launched in. A plan names the zone that is cheapest of a
@@ -295,6 +311,17 @@ class At:
             )
         return found
 
+    @property
+    def bucket(self) -> Place:
+        """Where the store's is."""
+        from tradewind.providers import elsewhere
+
+        known: Place | None = getattr(self._record, "bucket_place", None)
+        return known or elsewhere.bucket(self._record)
+
+    def extra(self, region: str, instance_type: str, market: str) -> Beside:
+        return self.cloud.beside(self._record, region, instance_type, market)
+
     def outside(self, card: RateCard) -> Rates:
         return self.cloud.outside(self._record, card)
 
@@ -327,13 +354,21 @@ def _without_image(cloud: Rentable, way: Way, image: str) -> Reason:
 
 def at_prices_of_now(spec: Spec, ways: Sequence[Way]) -> int | None:
     """What was predicted for the plan's machines at the catalog's prices, for the cheapest that
-    there are, at what is asked for them today."""
+    there are, at what is asked for them today. Disk and address the plan has counted, and its way
+    has not."""
+    first = spec.ways[0]
+    alike = (way for way in ways if (way.instance_type, way.market) == _sold(first))
+    beside = next(((way.disk_price + way.address_price) * way.nodes for way in alike), 0)
 
-    def bare(way: Way) -> float:
-        return way.price_all * (way.start_s + spec.work / way.rate)
+    def paid(way: Way, price_all: int) -> float:
+        return price_all * (way.start_s + spec.work / way.rate)
 
-    planned = bare(spec.ways[0])
+    planned = paid(first, first.price_all + beside)
     counted = [way for way in ways if not way.facts.queues] or ways
     if spec.predicted_cost is None or not planned:
         return spec.predicted_cost
-    return round(spec.predicted_cost * min(map(bare, counted)) / planned)
+    return round(spec.predicted_cost * min(paid(way, way.price_all) for way in counted) / planned)
+
+
+def _sold(way: Way) -> tuple[str, str]:
+    return way.instance_type, way.market

@@ -98,9 +98,8 @@ def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
     from dataclasses import replace
 
     from tradewind import catalog as catalogs
-    from tradewind.api import scheduled
+    from tradewind.api import planned, scheduled
     from tradewind.planning import exact
-    from tradewind.planning.planner import Planner
 
     catalog, now = catalogs.load(), clock.now()
     asked, left_s = work, None
@@ -115,7 +114,7 @@ def _planned(work: Workload, on: On | None, when: Schedule | None) -> Wanted:
         if work.machines is not None:
             found = _best(exact.plans(work, catalog=catalog, now=now))
         else:
-            found = _best(Planner(work, catalog, now=now).plans())
+            found = _best(planned.planner(work, catalog, now=now, on=on).plans())
     except NotFound as error:
         if left_s is None or when is None:
             raise

@@ -12,9 +12,11 @@ from tradewind import catalog
 from tradewind.base import clock
 from tradewind.base.units import parse_bytes, parse_duration, parse_money
 from tradewind.bench.startup import once, surroundings
-from tradewind.catalog import files
+from tradewind.catalog import files, ratecard
 from tradewind.model import Data, Limits, Train, Workload, buckets
 from tradewind.planning.planner import plan
+from tradewind.planning.rates import Rates
+from tradewind.providers import charges
 
 _LEAST = 7  # repeats of which a median is taken
 
@@ -27,10 +29,11 @@ def measure(repeats: int = 15) -> dict[str, Any]:
     now = loaded.facts.made_at
     work = workload()
     taken = []
-    found = plan(work, catalog=loaded, now=now, explain=False)
+    rates = Rates(ratecard.card(), charges.usual(ratecard.card()))
+    found = plan(work, catalog=loaded, now=now, explain=False, rates=rates)
     for _ in range(repeats):
         start = clock.stopwatch()
-        found = plan(work, catalog=loaded, now=now, explain=False)
+        found = plan(work, catalog=loaded, now=now, explain=False, rates=rates)
         taken.append(clock.stopwatch() - start)
     warm = median(taken)
     cold, bare = _cold(now.isoformat(), repeats)

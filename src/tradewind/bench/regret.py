@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind import catalog as catalogs
 from tradewind.bench.asks import asks
-from tradewind.catalog import files
+from tradewind.catalog import files, ratecard
 from tradewind.planning import asking
 from tradewind.planning.planner import Planner
+from tradewind.planning.rates import Rates
 from tradewind.planning.speeds import Care
+from tradewind.providers import charges
 
 if TYPE_CHECKING:
     from tradewind.catalog import Catalog
@@ -52,7 +54,8 @@ def measure(number: int, told: Callable[[int], None] = lambda done: None) -> dic
 
 def regret(work: Workload, catalog: Catalog, now: datetime) -> float | None:
     """As a share of what is expected to be paid; None where there is no plan at all."""
-    planner = Planner(work, catalog, now=now)
+    rates = Rates(ratecard.card(), charges.usual(ratecard.card()))
+    planner = Planner(work, catalog, now=now, rates=rates)
     usual = planner.search()
     ours = planner.asking(usual)
     least = _least(planner, [*_everywhere(planner), usual])

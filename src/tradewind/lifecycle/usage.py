@@ -8,10 +8,7 @@ from tradewind.lifecycle.seen import Seen
 from tradewind.lifecycle.state import RunState
 from tradewind.model.event import MachineUsed, Stored
 from tradewind.model.run import Heartbeat, Way
-from tradewind.model.timing import EACH_S
-from tradewind.model.usage import Usage, cost
-
-_ASKED_HOUR = 2 * (2 * 3600 // EACH_S + 1200 + 360)
+from tradewind.model.usage import LIKELY, Usage, asked, cost
 
 
 def used(state: RunState, beats: Mapping[str, Heartbeat]) -> list[MachineUsed]:
@@ -41,17 +38,13 @@ def weighed(lies: Sequence[tuple[int, float]], now: float) -> Stored:
 
 
 def hourly(way: Way) -> int:
-    """Micro-dollars that a machine's supervisor may ask of the store in an hour: a report and a
-    look at its orders every five seconds, its job's output and figures, and as much again. What
-    the job asks itself, its checkpoints among it, nobody knows before."""
-    if way.rates is None:
-        return 0
-    return cost(Usage(writes=_ASKED_HOUR, reads=_ASKED_HOUR), way.rates)
+    """Micro-dollars that a machine's supervisor may ask of the store in an hour."""
+    return asked(way.rates) if way.rates else 0
 
 
 def likely(way: Way) -> int:
-    """The same as it is expected to be, for all machines: as much again is not asked as a rule."""
-    return way.nodes * hourly(way) // 2
+    """The same as it is expected to be, for all machines."""
+    return int(LIKELY * way.nodes * hourly(way))
 
 
 def paid(state: RunState, seen: Seen, machine_id: str) -> int:

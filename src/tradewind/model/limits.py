@@ -34,8 +34,8 @@ class Limits:
     within_s: int | None = None
     budget: Micros | None = None
     confidence: float | None = None
-    """The chance of meeting the deadline that is wanted; of what is served, of machines as fast as
-    planned."""
+    """The chance that is wanted of meeting the deadline, and of staying within the budget; of what
+    is served, of machines as fast as planned."""
     hard: bool = False
     """Past the deadline the work is worth nothing: stop."""
     late: Micros | None = None
@@ -69,7 +69,8 @@ class Limits:
 
     @property
     def sure(self) -> float:
-        """The chance of meeting the deadline that is wanted, 90 % unless another is said."""
+        """The chance that is wanted of keeping the deadline, and the budget: 90 % unless another is
+        said."""
         return IN_TIME if self.confidence is None else self.confidence
 
     @property

@@ -74,6 +74,8 @@ class Plan:
     """What a run costs on average that asks for these machines first and, where it is refused, for
     the next ones: refusals count (`planning/asking.py`). Unlike `cost`, which is of these machines;
     0 in a plan that was saved without it."""
+    within_budget: float = 1.0
+    """The chance that it costs no more than the budget; 1 where there is none."""
     had: float = 1.0
     """How likely the machines are there when they are asked for; apart from `chance`."""
     had_by: str = ""
@@ -150,7 +152,8 @@ class Later:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surer:
-    """The cheapest plan for another chance of being in time; None where there is none."""
+    """The cheapest plan for another chance of keeping deadline and budget; None where there is
+    none."""
 
     confidence: float
     plan: Plan | None
@@ -182,5 +185,8 @@ class Plans:
     notes: tuple[str, ...]
     prices_from: str
     prices_until: str
+    store: tuple[str, str] | None = None
+    """Provider and region of the store, where that is known."""
     surer: tuple[Surer, ...] = ()
-    """What certainty costs: by the chance of being in time; empty where there is no deadline."""
+    """What certainty costs: by the chance of keeping deadline and budget; empty where there is
+    neither."""

@@ -61,6 +61,10 @@ class RateCard:
             self._of.setdefault((rate.provider, rate.category), []).append(rate)
             self._named.setdefault((rate.provider, rate.category, rate.region), rate)
 
+    def has(self, category: str, provider: str) -> bool:
+        """Whether a price of the provider's own is known."""
+        return (provider, category) in self._of
+
     def find(
         self, category: str, provider: str, region: str, to: str = "", item: str = ""
     ) -> Found:

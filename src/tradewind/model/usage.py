@@ -12,10 +12,16 @@ from functools import lru_cache
 from msgspec import Struct
 
 from tradewind.model.plausible import Count
+from tradewind.model.timing import EACH_S
 
 GB = 1 << 30
 MONTH_S = 30 * 86_400
 _MILLION = 1_000_000
+ASKED_HOUR = 2 * (2 * 3600 // EACH_S + 1200 + 360)
+"""Requests of each class that a machine's supervisor may make: a report and a look at its orders
+every few seconds, its job's output and figures, and as much again."""
+LIKELY = 0.5
+"""Of that, what is expected: as much again is not asked as a rule."""
 
 
 class Usage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, gc=False):
@@ -108,6 +114,12 @@ def kept(byte_s: int, rates: Rates) -> Line:
         what="objects of the run", amount=byte_s, unit="GB-Months", each=GB * MONTH_S,
         price=rates.gb_month,
     )  # fmt: skip
+
+
+def asked(rates: Rates) -> int:
+    """Micro-dollars that a machine's supervisor may ask for in an hour. What the job asks itself,
+    its checkpoints among it, nobody knows before."""
+    return cost(Usage(writes=ASKED_HOUR, reads=ASKED_HOUR), rates)
 
 
 @lru_cache(maxsize=4096)

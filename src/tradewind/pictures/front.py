@@ -114,7 +114,9 @@ def draw(plans: Plans, path: Path) -> None:
 
 def _way(plan: Plan, plans: Plans) -> Way:
     limits = plans.workload.limits
-    kept = limits.budget is None or plan.cost <= limits.budget
+    kept = limits.budget is None or (
+        plan.cost <= limits.budget and plan.within_budget >= limits.sure
+    )
     if plans.deadline_hours is not None:
         kept &= plan.hours <= plans.deadline_hours and plan.chance >= limits.sure
     place = "home" if plan.own else f"{plan.provider} {plan.zone or plan.region}"

@@ -42,7 +42,8 @@ def kept(found: Candidates, limits: Limits, deadline_h: float) -> Kept:
     in_time = (found.hours <= deadline_h) & (found.chance >= limits.sure)
     affordable = np.full(len(found), True)
     if limits.budget is not None:
-        affordable = found.cost <= limits.budget
+        # With half of the money that it is expected to cost nobody begins, however unsure that is.
+        affordable = (found.cost <= limits.budget) & (found.within(limits.budget) >= limits.sure)
     clean = np.full(len(found), True)
     if limits.carbon_kg is not None:
         clean = found.co2_kg <= limits.carbon_kg

@@ -71,6 +71,7 @@ def to_json(plans: Plans) -> dict[str, Any]:
         "made_at": plans.made_at.isoformat(),
         "workload": _shown_workload(plans.workload),
         "deadline_hours": plans.deadline_hours,
+        "store": "/".join(plans.store) if plans.store else None,
         "best": plan_json(plans.best) if plans.best else None,
         "plans": [plan_json(plan) for plan in plans.plans],
         "front": [plan_json(plan) for plan in plans.front],

@@ -66,6 +66,7 @@ class Course:
     interruptions: Column
     every_s: Column
     chance: Column
+    width: Column  # half of the 80 % band of the hours that are paid for, in the logarithm
 
     def take(self, at: Numbers) -> Course:
         return Course(*(getattr(self, f.name)[at] for f in fields(self)))
@@ -90,6 +91,7 @@ def on_demand(s: Situation) -> Course:
         interruptions=worked / failure,
         every_s=every,
         chance=s.fits * in_time(s.deadline_s - s.startup_s, worked, s.width),
+        width=s.width,
     )
 
 
@@ -116,6 +118,7 @@ def on_spot(s: Situation) -> Course:
         interruptions=held / stay,
         every_s=every,
         chance=s.fits * (belief * sure).sum(axis=1),
+        width=s.width,
     )
 
 
@@ -168,7 +171,22 @@ def on_both(s: Situation) -> Course:
         interruptions=np.where(dear, alone.interruptions, taken),
         every_s=every,
         chance=s.fits * in_time(room, s.work_s / rate, s.width),
+        width=np.where(dear, s.width, np.maximum(_dearer(s, parts), s.width)),
     )
+
+
+def _dearer(s: Situation, parts: list[outlook.Hours]) -> Column:
+    """The same band of the money: work that is slower than thought is done on demand, so that its
+    cost grows faster than its hours."""
+    import numpy as np
+
+    middle, slow = (
+        np.multiply(s.price, each.spot, out=np.zeros_like(each.spot), where=each.spot > 0)
+        + each.on_demand
+        for each in parts[1:]
+    )
+    found: Column = np.log(slow / middle) * 1.2816 / _SPEEDS[2][0]
+    return found
 
 
 def _median(values: Column, weights: Column) -> Column:

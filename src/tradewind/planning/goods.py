@@ -87,6 +87,7 @@ class Goods:
     hazards: Column  # how often spot is taken, by what is usual; see `catalog/hazards.py`
     steps: list[Steps]  # of prices that fall with the time in a month; the first is none
     steps_of: Numbers  # into `steps`, of the price on demand
+    charged: dict[Any, Any]  # what `planning/extras.py` has looked up for these rows
     links: list[clusters.Link]  # the network between machines, by entry of `link_of`
     link_of: Numbers
 
@@ -163,6 +164,7 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         "link_of": link_of,
         "steps": steps,
         "steps_of": steps_of,
+        "charged": {},
     }
 
 

@@ -1,16 +1,18 @@
 """What it costs to have work done away from where its data and its checkpoints lie. Pure.
 
-Checkpoints are kept in one store, which a plan takes to be where the data is: machines elsewhere
-pay for each that they write, and for the one that they begin from. Who says nothing of data has
-told of no place either, and moves nothing.
+Checkpoints are kept in one store: where runs are kept, if that is told, else where the data is.
+Machines elsewhere pay for each that they write, and for the one that they begin from. Who says
+nothing of either has told of no place, and moves nothing.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tradewind.model import Data
 from tradewind.model.ratecard import Place
-from tradewind.planning.rates import Rates
+from tradewind.model.usage import GB
+from tradewind.planning.rates import Rates, home
 
 
 class Moving(NamedTuple):
@@ -26,22 +28,23 @@ class Moving(NamedTuple):
 
 def moving(
     rates: Rates,
-    start: Place | None,
+    data: Data | None,
     place: Place,
     *,
-    data_bytes: float,
     state_bytes: float,
     every_s: float,
 ) -> Moving:
-    """Of machines in `place`, for data and checkpoints at `start`."""
-    if start is None or start == place:
-        return Moving(0, 0, 0)
-    # Dollars for a gigabyte are a thousand times as many micro-dollars for a byte.
-    there, back = rates.egress(start, place) / 1000, rates.egress(place, start) / 1000
+    """Of machines in `place`."""
+    lies, start = home(data), rates.home(data)
+    size = float(data.size_bytes or 0) if data else 0.0
+    state_gb = 1e6 * state_bytes / GB
+    once = rates.egress(lies, place) if lies else 0.0
+    there = rates.egress(start, place) if start else 0.0
+    back = rates.egress(place, start) if start else 0.0
     return Moving(
-        bring=round(there * state_bytes),
-        bring_once=round(there * data_bytes),
-        save=round(back * state_bytes * 3600 / every_s),
+        bring=round(there * state_gb),
+        bring_once=round(once * 1e6 * size / GB),
+        save=round(back * state_gb * 3600 / every_s),
     )
 
 

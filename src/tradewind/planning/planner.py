@@ -1,11 +1,12 @@
-"""From a workload to plans: search, choose, explain. What `tradewind.plan` and the command call."""
+"""From a workload to plans: search, choose, explain. What `tradewind.plan` and the command call
+(api/planned.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base import clock
@@ -22,7 +23,7 @@ from tradewind.planning import choose, exact, finish, why
 from tradewind.planning.asking import LAST_RESORT, Asking
 from tradewind.planning.goods import MODES, Goods, commitment_of, goods, market_of
 from tradewind.planning.moving import moving
-from tradewind.planning.rates import Rates, home
+from tradewind.planning.rates import Rates
 from tradewind.planning.search import MOST_NODES, USUAL_NODES, Search, at_deadline, narrowed, search
 from tradewind.planning.speeds import USUAL, Care
 from tradewind.policy import cadence
@@ -32,11 +33,13 @@ if TYPE_CHECKING:
     from tradewind.catalog.clusters import Link
     from tradewind.estimate.columns import Model
     from tradewind.model import Accelerator, Limits
+    from tradewind.planning.goods import Column
+    from tradewind.planning.weigh import Candidates
 
 SHOWN = 8
 _WORTH_A_WORD = 0.01
 _HARDLY = 0.5  # a chance of being in time that nobody would want
-_CHANCES = (0.8, 0.9, 0.99)  # of being in time, whose price is told
+_CHANCES = (0.8, 0.9, 0.99)  # of keeping deadline and budget, whose price is told
 _LAYOUT = tuple(field.name for field in fields(Layout))
 
 
@@ -50,7 +53,10 @@ class Planner:
         *,
         now: datetime,
         constants: Constants | None = None,
+        rates: Rates | None = None,
     ) -> None:
+        """`rates`: what is charged for beside machines; without them only data and checkpoints are,
+        by the rate card."""
         if workload.serve is not None:
             raise InvalidValue(
                 "the workload is a model to be served, not work that ends",
@@ -65,7 +71,7 @@ class Planner:
             )
         self.workload, self.catalog, self.now = workload, catalog, now
         self.constants = constants or fitted()
-        self.rates = Rates(ratecard.card())
+        self.rates = rates or Rates(ratecard.card())
         self.model = _model(workload)
         deadline = workload.limits.deadline_at(now)
         self.deadline_s = (deadline - now).total_seconds() if deadline else inf
@@ -104,6 +110,7 @@ class Planner:
             later=tuple(self._later(found, best)) if explain else (),
             surer=tuple(self._surer(found)) if explain else (),
             relaxations=() if best is not None else tuple(self._relaxations(found, right)),
+            store=self.rates.store,
             candidates=len(found.found),
             layouts=found.speeds.considered,
             offers=len(found.goods.rows),
@@ -196,8 +203,9 @@ class Planner:
         if surest is not None:
             given.append(surest)
         if limits.budget is not None and right.deadline.any():
-            cheapest = int(choose.ranked(candidates, right.deadline)[0])
-            times = candidates.cost[cheapest] / limits.budget
+            enough = np.where(right.deadline, self._enough(candidates), inf)
+            cheapest = int(np.argmin(enough))
+            times = ceil(10 * enough[cheapest] / limits.budget) / 10
             given.append(
                 Relaxation(
                     limit="budget",
@@ -229,10 +237,17 @@ class Planner:
         return given
 
     def _surest(self, found: Search, right: choose.Kept) -> Relaxation | None:
-        """The chance of being in time that can be had, where it is less than the one wanted."""
+        """The chance of keeping deadline and budget that can be had, where it is less than the one
+        wanted."""
+        import numpy as np
+
         c, limits = found.found, self.workload.limits
-        other = right.budget & right.carbon & (c.hours <= found.deadline_s / 3600)
-        chance = int(100 * c.chance[other].max(initial=0.0)) / 100
+        other = right.carbon & (c.hours <= found.deadline_s / 3600)
+        each = c.chance
+        if limits.budget is not None:
+            other &= c.cost <= limits.budget
+            each = np.minimum(c.within(limits.budget), each if self.deadline_s < inf else 1)
+        chance = int(100 * each[other].max(initial=0.0)) / 100
         if not _HARDLY < chance < limits.sure:
             return None
         plan = self._first(replace(found), replace(limits, confidence=chance))
@@ -266,14 +281,23 @@ class Planner:
         c, budget = found.found, self.workload.limits.budget
         if not len(c) or not budget:
             return None
-        over = np.maximum(c.hours_high * 3600 / self.deadline_s, c.cost / budget)
+        enough = self._enough(c)
+        over = np.maximum(c.hours_high * 3600 / self.deadline_s, enough / budget)
         at = int(np.argmin(over))
         time, money = (
             format_hours(float(c.hours_high[at])),
-            format_money(_micros(c.cost[at]), digits=2),
+            format_money(_micros(enough[at]), digits=2),
         )
         words = f"with {time} and {money} together"
         return Relaxation(limit="deadline and budget", why=words, plan=self.value(found, at))
+
+    def _enough(self, candidates: Candidates) -> Column:
+        """The least budgets that would do, as surely as is wanted."""
+        import numpy as np
+
+        sure = self.workload.limits.sure
+        found: Column = np.maximum(candidates.enough(sure) * (1 + 1e-3), candidates.cost)
+        return found
 
     def _by(self, found: Search, deadline_s: float) -> Later:
         """The cheapest plan for another deadline."""
@@ -295,10 +319,10 @@ class Planner:
         ]
 
     def _surer(self, found: Search) -> list[Surer]:
-        """What it costs to be surer to be in time, and what less would save."""
-        if self.deadline_s == inf:
-            return []
+        """What it costs to be surer to keep deadline and budget, and what less would save."""
         limits = self.workload.limits
+        if self.deadline_s == inf and limits.budget is None:
+            return []
         return [
             Surer(
                 confidence=chance,
@@ -352,6 +376,7 @@ class Planner:
             cost_high=_micros(c.cost_high[i]),
             expected=_micros(self.asking(found).expected(i, no_slower=alone)),
             chance=min(float(c.chance[i]), 0.999),
+            within_budget=self._within(c, i),
             work_hours=float(c.work_h[i]),
             startup_hours=float(c.startup_h[i]),
             on_demand_hours=float(c.on_demand_h[i]),
@@ -387,6 +412,10 @@ class Planner:
         safe = cadence.every_s(save_s, 0.0, machines=nodes, spot=False)
         return round(min(planned, max(safe, uploaded_s)))
 
+    def _within(self, candidates: Candidates, i: int) -> float:
+        budget = self.workload.limits.budget
+        return 1.0 if budget is None else min(float(candidates.within(budget)[i]), 0.999)
+
     def _emitted(self, chip: Accelerator, row: int, hours: float) -> dict[str, Any]:
         columns = self.catalog.table.columns
         place = columns["provider"][row], columns["region"][row]
@@ -401,12 +430,11 @@ class Planner:
         }
 
     def _moving(self, row: int, state_bytes: float, every_s: float) -> dict[str, Any]:
-        columns, data = self.catalog.table.columns, self.workload.data
+        columns = self.catalog.table.columns
         found = moving(
             self.rates,
-            home(data),
+            self.workload.data,
             (columns["provider"][row], columns["region"][row]),
-            data_bytes=float(data.size_bytes or 0) if data else 0.0,
             state_bytes=state_bytes,
             every_s=every_s,
         )
@@ -430,7 +458,9 @@ class Planner:
         """Prices that nobody has told us, where they are more than a hundredth of the cost."""
         if best is None:
             return []
-        told = self.rates.assumed(home(self.workload.data), (best.provider, best.region))
+        place = best.provider, best.region
+        extra = self.rates.beside(*place, best.instance_type, best.markets[0])
+        told = self.rates.assumed(self.workload.data, place, extra)
         return [
             words
             for part, several in told.items()
@@ -495,6 +525,7 @@ def plan(
     explain: bool = True,
     closer: bool = False,
     top: int = SHOWN,
+    rates: Rates | None = None,
 ) -> Plans:
     """The cheapest ways to finish in time, what was given up for them, and why the rest lost.
 
@@ -502,14 +533,17 @@ def plan(
     """
     from tradewind import catalog as catalogs
 
+    loaded = catalog or catalogs.load()
     if workload.machines is not None:
-        return exact.plans(workload, catalog=catalog or catalogs.load(), now=now, top=top)
-    planner = Planner(workload, catalog or catalogs.load(), now=now or clock.now())
+        return exact.plans(workload, catalog=loaded, now=now, top=top)
+    planner = Planner(workload, loaded, now=now or clock.now(), rates=rates)
     return planner.plans(explain=explain, closer=closer, top=top)
 
 
-def on_spot(workload: Workload, catalog: Catalog) -> Plans:
+def on_spot(workload: Workload, catalog: Catalog, rates: Rates | None = None) -> Plans:
     """The same work on spot machines alone, however sure: for what shows interruptions, where the
     cheapest that is sure is on demand."""
     limits = replace(workload.limits, markets=("spot",), confidence=0.01)
-    return plan(replace(workload, limits=limits), catalog=catalog, explain=False, top=20)
+    return plan(
+        replace(workload, limits=limits), catalog=catalog, explain=False, top=20, rates=rates
+    )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.catalog import capacity, hazards
 from tradewind.economics import carbon
 from tradewind.model import Workload
 from tradewind.model.plan import weighed_cost
+from tradewind.model.usage import GB
 from tradewind.planning import finish, sustained
+from tradewind.planning.extras import Extras, extras
 from tradewind.planning.finish import Course, Situation
 from tradewind.planning.goods import HELD, MODES, SPOT, Goods
 from tradewind.planning.moving import saves
@@ -19,9 +22,12 @@ from tradewind.planning.speeds import Group, Speeds
 from tradewind.policy.spot import GANG
 
 if TYPE_CHECKING:
+    from tradewind.model.ratecard import Place
     from tradewind.planning.goods import Column, Flags, Numbers
 
 _MONTH_H = 730
+_BY_TIME = ("on_demand", "spot", "reserved", "disk", "address", "requests")
+"""Parts of the cost that are paid for as long as machines are held."""
 
 
 @dataclass(slots=True)
@@ -42,6 +48,8 @@ class Candidates:
     cost_low: Column
     cost_high: Column
     chance: Column
+    rest: Column  # of the cost, what is known: it does not grow with the time that is held
+    width: Column  # half of the 80 % band of all else, in the logarithm
     had: Column  # how likely the machines are there when they are asked for
     weighed: Column  # the cost with what refusals are worth, by which it is chosen
     work_h: Column
@@ -55,6 +63,17 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.good)
+
+    def within(self, budget: int) -> Column:
+        """The chance that each costs no more."""
+        return finish.in_time(budget - self.rest, self.cost - self.rest, self.width)
+
+    def enough(self, share: float) -> Column:
+        """The least budget that each keeps with such a chance."""
+        import numpy as np
+
+        off = NormalDist().inv_cdf(share) / 1.2816
+        return self.rest + (self.cost - self.rest) * np.exp(off * self.width)
 
 
 class Picked(NamedTuple):
@@ -81,12 +100,15 @@ def weigh(
 
     good, group, nodes, mode, fall_back = picked
     machines = nodes.astype(float)
-    moving = _moving(workload, goods, rates)
-    whole = _situation(workload, goods, groups, fast, deadline_s, picked, moving)
+    moving = _moving(workload, goods, rates, fast.state_bytes)
+    start = rates.home(workload.data)
+    kept = fast.state_bytes, workload.checkpoint.keep
+    extra = extras(goods, good, nodes, rates, start, *kept)
+    whole = _situation(workload, goods, groups, fast, deadline_s, picked, moving, extra)
     course = _course(whole, mode, fall_back, _alike(goods, moving, picked))
-    parts = _parts(workload, goods, fast.state_bytes, picked, moving, course)
+    parts = _parts(workload, goods, fast.state_bytes, picked, moving, course, extra)
     parts["on_demand"] *= sustained.paid(goods, good, mode, course.hours, now)
-    machine = parts["on_demand"] + parts["spot"] + parts["reserved"]
+    machine = sum(parts[name] for name in _BY_TIME)
     rest = parts["egress"] + parts["storage"]
     more, less = np.exp(whole.width), np.exp(-whole.width)
     high = course.hours * more
@@ -108,8 +130,10 @@ def weigh(
         hours_high=np.where(fall_back, np.minimum(high, late), high),
         cost=machine + rest,
         cost_low=machine * less + rest,
-        cost_high=machine * more + rest,
+        cost_high=machine * np.exp(course.width) + rest,
         chance=course.chance,
+        rest=rest,
+        width=course.width,
         had=had,
         weighed=weighed_cost(machine + rest, had) + emitting,
         work_h=whole.work_s / 3600,
@@ -185,6 +209,7 @@ def _situation(
     deadline_s: float,
     picked: Picked,
     moving: _Moving,
+    extra: Extras,
 ) -> Situation:
     import numpy as np
 
@@ -205,7 +230,7 @@ def _situation(
         state_bytes=fast.state_bytes,
         notice_s=np.array([hazards.notice_s(provider) for provider, _ in goods.places])[place],
         seen=goods.seen[good],
-        price=_relative(goods, good),
+        price=_relative(goods, good, machines, extra),
         every_s=float(every) if every else None,
         deadline_s=deadline_s,
     )
@@ -220,13 +245,15 @@ def as_gang(machines: Column, hazard: Column) -> Column:
     return found
 
 
-def _relative(goods: Goods, good: Numbers) -> Column:
+def _relative(goods: Goods, good: Numbers, machines: Column, extra: Extras) -> Column:
     """The price of spot, by that of the same machines on demand; no less where those are free or
     not sold."""
     import numpy as np
 
     dear = np.nan_to_num(goods.prices["on_demand"][good])
     found = np.nan_to_num(goods.prices["spot"][good], nan=np.inf)
+    found = found + extra.spot / machines
+    dear = np.where(dear > 0, dear + extra.safe / machines, 0)
     relative: Column = np.divide(found, dear, out=np.full(len(good), np.inf), where=dear > 0)
     return relative
 
@@ -236,7 +263,7 @@ def _course(whole: Situation, mode: Numbers, fall_back: Flags, alike: Numbers) -
     out once: the price is nothing to them."""
     import numpy as np
 
-    found = Course(*(np.zeros(len(mode)) for _ in range(6)))
+    found = Course(*(np.zeros(len(mode)) for _ in fields(Course)))
     for at, course_of in (
         (mode != SPOT, finish.on_demand),
         ((mode == SPOT) & ~fall_back, finish.on_spot),
@@ -272,6 +299,7 @@ def _parts(
     picked: Picked,
     moving: _Moving,
     course: Course,
+    extra: Extras,
 ) -> dict[str, Column]:
     """Micro-dollars by what they are for."""
     import numpy as np
@@ -280,7 +308,7 @@ def _parts(
     place, reserved = goods.place[good], mode >= HELD
     price = {name: np.nan_to_num(goods.prices[name][good]) * nodes for name in MODES}
     paid = np.choose(mode, [price[name] for name in MODES])
-    state_gb = state_bytes / 1e9
+    state_gb = state_bytes / GB
     kept_gb = (moving.copy_gb + workload.checkpoint.keep * state_gb)[place]
     written = moving.back[place] * saves(course.on_demand + course.spot, course.every_s)
     read = moving.there[place] * course.interruptions
@@ -288,6 +316,9 @@ def _parts(
         "on_demand": np.where(reserved, 0, course.on_demand * price["on_demand"]),
         "spot": course.spot * price["spot"] * (mode == SPOT),
         "reserved": np.where(reserved, course.on_demand * paid, 0),
+        "disk": (course.on_demand + course.spot) * extra.disk,
+        "address": course.on_demand * extra.address + course.spot * extra.spot_address,
+        "requests": (course.on_demand + course.spot) * extra.requests,
         # Each start reads the data again, as each is booked.
         "egress": 1e6
         * (moving.egress[place] * (1 + course.interruptions) + state_gb * (written + read)),
@@ -308,28 +339,33 @@ class _Moving(NamedTuple):
     """By place. Data that lies elsewhere is copied there once, and kept while the work runs."""
 
     first_s: Column  # of one machine to fetch the data
-    again_s: Column  # and later, from the copy
+    again_s: Column  # and later, from the copy, with a checkpoint that lies far away
     egress: Column  # dollars for the data
-    there: Column  # for bringing a gigabyte there
+    there: Column  # for bringing a gigabyte of a checkpoint there
     back: Column  # and back
     copy_gb: Column
     month: Column  # for keeping a gigabyte
 
 
-def _moving(workload: Workload, goods: Goods, rates: Rates) -> _Moving:
+def _moving(workload: Workload, goods: Goods, rates: Rates, state_bytes: float) -> _Moving:
     import numpy as np
 
-    data, start = workload.data, home(workload.data)
+    data, lies, start = workload.data, home(workload.data), rates.home(workload.data)
     size = float(data.size_bytes or 0) if data else 0.0
-    near = np.array([start is None or start == place for place in goods.places])
-    there = [0.0 if start is None else rates.egress(start, place) for place in goods.places]
-    back = [0.0 if start is None else rates.egress(place, start) for place in goods.places]
+    near = np.array([lies is None or lies == place for place in goods.places])
+    beside = np.array([start is None or start == place for place in goods.places])
+
+    def traffic(one: Place | None, *, back: bool = False) -> Column:
+        ways = [((place, one) if back else (one, place)) for place in goods.places]
+        return np.array([rates.egress(*way) if one else 0.0 for way in ways])
+
+    there = traffic(start)
     return _Moving(
         first_s=size / np.where(near, finish.STORE_RATE, finish.FAR_RATE),
-        again_s=np.full(len(near), size / finish.STORE_RATE),
-        egress=size / 1e9 * np.array(there),
-        there=np.array(there),
-        back=np.array(back),
-        copy_gb=np.where(near, 0.0, size / 1e9),
+        again_s=size / finish.STORE_RATE + np.where(beside, 0, state_bytes / finish.FAR_RATE),
+        egress=size / GB * (there if lies == start else traffic(lies)),
+        there=there,
+        back=traffic(start, back=True),
+        copy_gb=np.where(near, 0.0, size / GB),
         month=np.array([rates.month(place) for place in goods.places]),
     )

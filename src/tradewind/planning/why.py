@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tradewind.planning.choose import Kept
     from tradewind.planning.goods import Column, Flags, Numbers
     from tradewind.planning.search import Search
+    from tradewind.planning.weigh import Candidates
 
 _WORST = {"limits": 0, "price": 1, "chip": 2, "layout": 3, "memory": 4, "quota": 5}
 
@@ -124,8 +125,7 @@ def _weighed(
         return "limits", f"emits {emitted:,.3g} kg CO2e, more than {limits.carbon}", at
     at = ways.in_time.get(number)
     if at is not None:
-        limit = format_money(limits.budget or 0, digits=2)
-        return "money", f"costs {_money(candidates.cost[at])}, over the budget of {limit}", at
+        return "money", _over(candidates, at, limits.budget or 0), at
     at = ways.fastest[number]
     if candidates.hours[at] > deadline_h:
         return "time", f"would take {format_hours(float(candidates.hours[at]))} at best", at
@@ -136,6 +136,14 @@ def _weighed(
     if fits < limits.sure:
         return "memory", f"only {format_chance(fits)} likely to fit", at
     return "time", f"only {format_chance(chance)} likely to be in time, taking {taken}", at
+
+
+def _over(candidates: Candidates, at: int, budget: int) -> str:
+    shown, limit = _money(candidates.cost[at]), format_money(budget, digits=2)
+    if candidates.cost[at] > budget:
+        return f"costs {shown}, over the budget of {limit}"
+    within = format_chance(float(candidates.within(budget)[at]))
+    return f"costs {shown}, only {within} likely to stay within the budget of {limit}"
 
 
 def _money(micros: float) -> str:

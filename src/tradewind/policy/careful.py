@@ -73,6 +73,7 @@ def _tried(known: Known) -> Choice | None:
         if options[n].up is not False
         and _not_refused(options[n])
         and safety.affordable(known, n)
+        and expected.keeps_up(known, n)
         and (_as_cheap(known, options[n], options[spot[0]]) or _taken(known, n))
     )
     best = next(found, None)

@@ -216,6 +216,12 @@ def _markets(known: Known, base: Option) -> list[Market]:
     return found
 
 
+def keeps_up(known: Known, n: int) -> bool:
+    """Whether machines count as a choice beside those on demand."""
+    safe = _reference(known)
+    return safe is None or _keeps_up(known, known.options[safe], n)
+
+
 def _keeps_up(known: Known, base: Option, n: int) -> bool:
     """Slower machines use up slack for as long as they work. Where they alone would not make it,
     what they save is paid again by faster ones that catch up."""

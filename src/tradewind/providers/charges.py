@@ -4,30 +4,72 @@ asks of the store. Micro-dollars. Pure."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
+from msgspec.structs import replace
+
+from tradewind.model import beside
+from tradewind.model.beside import Beside, BesideOf
 from tradewind.model.ratecard import Found, Place, RateCard
-from tradewind.model.run import Spec
+from tradewind.model.run import Spec, Way
 from tradewind.model.usage import Rates
+from tradewind.providers import registry
 
-_MONTH_H = 30 * 24
-_SPARE = 1.5
-
-
-def disk_gb(spec: Spec, nodes: int, system_gb: int) -> int:
-    """For the checkpoints that a machine keeps beside those in the store, the one that is being
-    written among them, and `system_gb` for all else."""
-    kept = spec.checkpoint_bytes / max(nodes, 1) * (spec.checkpoint_keep + 1)
-    return round(_SPARE * kept / 1e9) + -(-spec.disk_bytes // 10**9) + system_gb
+SYSTEM_GB = 150
+"""Of a machine's disk: an image with drivers and PyTorch takes half of it at most, packages and
+caches the rest."""
 
 
 def disk_hour(card: RateCard, place: Place, gb: int, kind: str = "") -> int:
     """`kind`: as the cloud calls it, where it has several."""
-    usd = card.find("block_storage", *place, item=kind).usd
-    return round(gb * usd * 1_000_000 / _MONTH_H)
+    return int(beside.disk_hour(gb, card.find("block_storage", *place, item=kind).usd) + 0.5)
 
 
 def address_hour(card: RateCard, place: Place) -> int:
     return card.find("public_address", *place).micros
+
+
+def with_beside(card: RateCard, spec: Spec, way: Way, extra: Beside) -> Way:
+    """A way at what its machines cost with their disk and address."""
+    place = way.provider, way.region
+    gb = disk = address = 0
+    if extra.disk_gb:
+        kept = spec.checkpoint_bytes, spec.checkpoint_keep
+        gb = int(beside.disk_gb(*kept, max(way.nodes, 1), extra.disk_gb))
+        gb += -(-spec.disk_bytes // 10**9)
+        disk = disk_hour(card, place, gb, extra.disk)
+    if share := extra.addresses / extra.workers:
+        address = int(share * address_hour(card, place))
+    return replace(
+        way,
+        disk_gb=gb,
+        disk_price=disk,
+        address_price=address,
+        price=way.price + disk + address,
+    )
+
+
+@lru_cache(maxsize=8)
+def usual(card: RateCard) -> BesideOf:
+    """What is charged for machines as a rule, before anything is set up for them. Where nothing is
+    rented by us, what the card has a price of is taken to be charged for, at the usual amount."""
+
+    known: dict[tuple[str, str, str], Beside] = {}  # asked for thousands of places
+
+    def beside_of(provider: str, region: str, instance_type: str, market: str) -> Beside:
+        asked = provider, instance_type, market
+        if asked not in known:
+            if provider in registry.RENTED:
+                cloud = registry.rentable(provider)
+                known[asked] = cloud.beside(None, region, instance_type, market)
+            else:
+                known[asked] = Beside(
+                    disk_gb=SYSTEM_GB if card.has("block_storage", provider) else 0,
+                    addresses=1.0 if card.has("public_address", provider) else 0.0,
+                )
+        return known[asked]
+
+    return beside_of
 
 
 def store(card: RateCard, machines: Place, bucket: Place, kept_s: int) -> Rates:

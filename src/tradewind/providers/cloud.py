@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
+from tradewind.model.beside import Beside
 from tradewind.model.finding import Finding
 from tradewind.model.ratecard import RateCard
 from tradewind.model.run import Facts, Machine, Spec, Way
@@ -142,6 +143,9 @@ class Rentable(Cloud, Protocol):
 
     def usable(self, footprint: Any, ways: Sequence[Way], store_url: str) -> Usable:
         """Raises where these credentials can launch nothing at all."""
+
+    def beside(self, footprint: Any | None, region: str, instance_type: str, market: str) -> Beside:
+        """What is charged for beside a machine's price; without a footprint, as it usually is."""
 
     def priced(self, footprint: Any, spec: Spec, way: Way, card: RateCard) -> Way:
         """With what is charged for beside the machine: disk, address, traffic (charges.py).

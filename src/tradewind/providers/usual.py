@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.base.errors import InvalidValue
 from tradewind.model import buckets
+from tradewind.model.beside import NOTHING, Beside
 from tradewind.model.finding import BROKEN, Finding
 from tradewind.providers import elsewhere
 
@@ -43,6 +44,10 @@ class Usual:
         from tradewind.store.links import Links
 
         return Links(store_url)
+
+    def beside(self, footprint: Any | None, region: str, instance_type: str, market: str) -> Beside:
+        """Disk and address are in the machine's price."""
+        return NOTHING
 
     def environment(self, footprint: Any, env: Mapping[str, str]) -> dict[str, str]:
         """Nothing: who lends the pass says where the store is."""

@@ -118,6 +118,8 @@ def recommendation(plans: Plans) -> str:
     text = f"{doing}: about {money(best.cost)} in {span(best.hours)}"
     if plans.deadline_hours is not None:
         text += f", {chance(best.chance)} likely to be done within {span(plans.deadline_hours)}"
+    if limits.budget is not None:
+        text += f", {chance(best.within_budget)} likely for {money(limits.budget)} at most"
     if best.had < 0.995:
         text += f"; {chance(best.had)} likely to be available"
     return text + "."

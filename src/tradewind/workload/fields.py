@@ -248,7 +248,7 @@ LIMITS = Section(
         Field(
             "confidence",
             kinds.SHARE,
-            "wanted chance of meeting the deadline; for `serve`, of machines as fast as planned",
+            "wanted chance of keeping deadline and budget; for `serve`, of machines as planned",
             "95%",
             (),
             "90%; for `serve` 80%",

@@ -205,9 +205,9 @@ def _plan(pages: Path) -> list[Plan]:
     """Shows it, and gives the plans, the best first, and then those on spot."""
     from tradewind import catalog as catalogs
     from tradewind.api import submit
+    from tradewind.api.planned import on_spot
     from tradewind.cli.plan import plan as planning
     from tradewind.demo import jobs
-    from tradewind.planning.planner import on_spot
 
     file = jobs.example("pretrain-1.3b") / "work.yaml"
     page = pages / "plan.html"

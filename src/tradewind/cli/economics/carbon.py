@@ -39,14 +39,14 @@ def command(file: str | None, top: int, as_json: bool, **given: Any) -> None:
 
     The work is told as to `tradewind plan`; `plan --carbon` plans with a limit or a price.
     """
-    from tradewind.planning.planner import Planner
+    from tradewind.api import planned
 
     catalog = catalogs.load()
     work = workload_of(file, given, catalog)
     if work.serve is not None:
         raise InvalidValue("the workload is served; carbon is for work that ends")
     with render.busy("weighing"):
-        plans = Planner(work, catalog, now=clock.now()).by_place()
+        plans = planned.planner(work, catalog, now=clock.now()).by_place()
     if not plans:
         raise NotFound("no plan keeps every limit", hint="`tradewind plan` says which binds")
     front = _front(plans)

@@ -158,7 +158,7 @@ def team_of(file: str, catalog: Catalog) -> Team:
 def _planned(path: Path, catalog: Catalog, on: str) -> tuple[float, float]:
     """Accelerators and hours of a workload's best plan on that chip."""
     from tradewind import workload
-    from tradewind.planning.planner import Planner
+    from tradewind.api import planned
 
     now = clock.now()
     work = workload.load(path, now=now, known=workload.known_names(catalog))
@@ -166,7 +166,7 @@ def _planned(path: Path, catalog: Catalog, on: str) -> tuple[float, float]:
         chip, _ = catalog.variant(on)
         limits = replace(work.limits, accelerators=(chip.name,), deadline=None, budget=None)
         work = replace(work, limits=limits)
-    best = Planner(work, catalog, now=now).plans(explain=False).best
+    best = planned.planner(work, catalog, now=now).plans(explain=False).best
     if best is None:
         raise InvalidValue(f"{path.name} cannot be planned on {on}", hint="tradewind plan says why")
     return float(best.accelerators), best.work_hours

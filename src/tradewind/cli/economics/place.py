@@ -149,11 +149,12 @@ def _file(file: str, catalog: Catalog, given: dict[str, Any]) -> Placed:
                 work, catalog, now=now, points=points_of(work), keep=given["keep"],
                 offline=given["offline"],
             )  # fmt: skip
+    from tradewind.api import planned
     from tradewind.economics import placing
     from tradewind.planning.placing.work import Places
 
     runs = 1.0 if given["runs"] is None else parse_count(given["runs"])
-    places = Places(work, catalog, now=now, constants=constants_of(work))
+    places = Places(work, catalog, now=now, constants=constants_of(work), rates=planned.rates())
     with render.busy("weighing"):
         asked = places.asked(runs, given["keep"], given["offline"])
         return placing.place(asked, places.ways(given["api_price"], given["cpu_seconds"]))

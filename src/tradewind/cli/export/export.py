@@ -152,9 +152,10 @@ def _asked(file: str, limits: dict[str, Any], again: str, where: Where) -> Asked
 
             served = Serving(work, catalog, now=now, own=points_of(work)).plans()
             return reading.of_serving(served, catalog, again, where)
-        from tradewind.planning.planner import Planner
+        from tradewind.api import planned
 
-        plans = Planner(work, catalog, now=now, constants=constants_of(work)).plans()
+        planner = planned.planner(work, catalog, now=now, constants=constants_of(work))
+        plans = planner.plans()
         return reading.of_plans(plans, catalog, again, where)
 
 

@@ -23,6 +23,7 @@ from tradewind.workload.kinds import is_path
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from tradewind.api.rented import On
     from tradewind.catalog import Catalog
     from tradewind.cli.plan.plantype import Named
     from tradewind.estimate.constants import Constants
@@ -97,7 +98,7 @@ def of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("data-region", "PLACE", "In which region, e.g. aws/eu-west-1."),
             ("deadline", "TIME", "Done in 48h, or by 2026-12-01T08:00+01:00."),
             ("late", "MONEY/h", "What an hour past it costs you, e.g. '$20/h'. Default: nothing."),
-            ("confidence", "SHARE", "Wanted chance of meeting it. Default: 90%."),
+            ("confidence", "SHARE", "Wanted chance of keeping deadline and budget. Default: 90%."),
             ("budget", "MONEY", "Maximum cost, e.g. '$2000'."),
             ("provider", "GLOB", f"Only these providers.{many}"),
             ("exclude", "GLOB", f"Not these providers or regions.{many}"),
@@ -151,7 +152,8 @@ def of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
     "--store",
     "store_url",
     metavar="URL",
-    help="Weigh what clusters and machines of yours that are set up for it have now, too.",
+    help="Weigh what clusters and machines of yours that are set up for it have now, too, and"
+    " what machines pay to keep checkpoints there.",
 )
 @click.option("--out", metavar="FILE", help="Save the best plan, for `tradewind run`.")
 @click.option("--html", metavar="FILE", help="Write a page about the plans.")
@@ -184,8 +186,9 @@ def command(
         raise click.UsageError(f"--plot {plot}: a picture is FILE.png or FILE.svg")
     now = clock.now()
     catalog = catalogs.load()
+    on = None
     if store_url is not None:
-        catalog = _with_own(catalog, store_url, now)
+        on, catalog = _with_own(catalog, store_url, now)
     work = workload_of(file, given, catalog)
 
     if work.serve is not None:
@@ -201,11 +204,11 @@ def command(
         })  # fmt: skip
         return
 
+    from tradewind.api import planned
     from tradewind.cli.plan import plantype, planview
-    from tradewind.planning.planner import Planner
     from tradewind.planning.words import what_binds
 
-    planner = Planner(work, catalog, now=now, constants=constants_of(work))
+    planner = planned.planner(work, catalog, now=now, constants=constants_of(work), on=on)
     if instead_of is not None:
         _instead_of(planner, catalog, instead_of, nodes, as_json)
         return
@@ -230,7 +233,7 @@ def command(
         raise NotFound("no plan keeps every limit", hint=what_binds(plans))
 
 
-def _with_own(catalog: Catalog, store_url: str, now: datetime) -> Catalog:
+def _with_own(catalog: Catalog, store_url: str, now: datetime) -> tuple[On, Catalog]:
     """And what the accounts that are set up for a store have besides, such as nodes of clusters."""
     from tradewind import store as stores
     from tradewind.api.rented import On
@@ -240,7 +243,7 @@ def _with_own(catalog: Catalog, store_url: str, now: datetime) -> Catalog:
         found = on.catalog(catalog, now)
     for words in on.warnings:
         render.remark(f"warning: {words}")
-    return found
+    return on, found
 
 
 def _exact(

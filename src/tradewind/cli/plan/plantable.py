@@ -75,7 +75,9 @@ def in_words(plan: Plan) -> str:
 
 def keeps_limits(plan: Plan, plans: Plans) -> bool:
     limits = plans.workload.limits
-    if limits.budget is not None and plan.cost > limits.budget:
+    if limits.budget is not None and (
+        plan.cost > limits.budget or plan.within_budget < limits.sure
+    ):
         return False
     if plans.deadline_hours is None:
         return True

@@ -72,6 +72,9 @@ def recommendation(plans: Plans) -> str:
     sure = ""
     if plans.deadline_hours is not None:
         sure = f", {format_chance(best.chance)} sure"
+    if plans.workload.limits.budget is not None:
+        words = "within the budget" if sure else "sure to stay within the budget"
+        sure += f", {format_chance(best.within_budget)} {words}"
     if best.had < _SURELY_HAD:
         sure += f"; {format_chance(best.had)} likely to be available"
         if other := expected(best):
@@ -134,8 +137,8 @@ def _details(best: Plan, plans: Plans) -> list[str]:
 
 
 def moving(best: Plan, plans: Plans) -> str:
-    """What it costs that the data, and so the checkpoints, lie elsewhere; empty where nothing."""
-    data = plans.workload.data
+    """What it costs that data or checkpoints lie elsewhere; empty where nothing."""
+    data, store = plans.workload.data, plans.store
     parts = [
         f"{format_money(micros, digits=2)} {words}"
         for micros, words in (
@@ -145,10 +148,14 @@ def moving(best: Plan, plans: Plans) -> str:
         )
         if micros
     ]
-    if not parts or data is None or data.provider is None:
+    if not parts:
         return ""
-    where = data.provider + (f" {data.region}" if data.region else "")
-    return f"{', '.join(parts)}: data and store are taken to be at {where}"
+    lies = " ".join(filter(None, (data.provider, data.region))) if data else ""
+    if store is None:
+        return f"{', '.join(parts)}: data and store are taken to be at {lies}"
+    places = [f"the data is at {lies}"] if lies else []
+    places.append(f"the store is at {' '.join(store)}")
+    return f"{', '.join(parts)}: {', '.join(places)}"
 
 
 def _on_spot(best: Plan) -> str:
@@ -240,7 +247,7 @@ def _show_later(plans: Plans) -> None:
 
 
 def _show_surer(plans: Plans) -> None:
-    """What it costs to be surer to be in time."""
+    """What it costs to be surer to keep deadline and budget."""
     parts, before = [], ""
     for one in plans.surer:
         cost = format_money(one.plan.cost, digits=2) if one.plan else "nothing would do"

@@ -97,7 +97,8 @@ def limit_words(work: Workload) -> str:
     if limits.late is not None:
         words.append(f"{format_money(limits.late)} an hour late")
     if limits.budget is not None:
-        words.append(f"for {format_money(limits.budget)}")
+        alone = work.serve is None and limits.within_s is None and limits.deadline is None
+        words.append(f"for {format_money(limits.budget)}{sure if alone else ''}")
     for title in ("providers", "regions", "markets", "accelerators"):
         if getattr(limits, title) is not None:
             words.append(f"{title} {' '.join(getattr(limits, title))}")

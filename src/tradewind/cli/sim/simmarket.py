@@ -35,10 +35,19 @@ if TYPE_CHECKING:
 @click.option(
     "--from", "first", type=click.IntRange(min=0), default=0, metavar="SEED", help="The first seed."
 )
+@click.option(
+    "--asleep", is_flag=True, help="Drawn with little money, and no controller for hours."
+)
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def market(
-    markets: tuple[str, ...], story: bool, drawn: int | None, first: int, jobs: int, as_json: bool
+    markets: tuple[str, ...],
+    story: bool,
+    drawn: int | None,
+    first: int,
+    asleep: bool,
+    jobs: int,
+    as_json: bool,
 ) -> None:
     """Runs in scripted markets: prices, capacity, interruptions.
 
@@ -50,8 +59,11 @@ def market(
 
     if drawn and markets:
         raise click.UsageError("--drawn takes no files: it draws markets by chance")
+    if asleep and not drawn:
+        raise click.UsageError("--asleep is of markets drawn by chance: --drawn N")
     if drawn:
-        scripts = [draw.drawn(seed) for seed in range(first, first + drawn)]
+        made = draw.asleep if asleep else draw.drawn
+        scripts = [made(seed) for seed in range(first, first + drawn)]
     else:
         scripts = [script.load(name) for name in markets or script.shipped()]
     if story and len(scripts) > 1:
@@ -90,6 +102,7 @@ def _row(each: Judged) -> dict[str, Any]:
         "legs": each.legs,
         "launches": each.asked,
         "broken": list(each.broken),
+        "bounds": each.bounds,
     }
 
 

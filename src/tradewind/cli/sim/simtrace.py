@@ -121,8 +121,8 @@ def _group(found: list[Series], wanted: tuple[str, ...]) -> Group:
 def _case(file: str, group: Group, start_h: float) -> tuple[Case, str]:
     """With what it is about, in words."""
     from tradewind import workload
+    from tradewind.api.planned import on_spot, plan
     from tradewind.catalog import files as catalogs
-    from tradewind.planning.planner import on_spot, plan
     from tradewind.spot.cases import Case, Config
 
     catalog = catalogs.load()

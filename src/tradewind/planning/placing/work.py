@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
     from tradewind.model.plan import Plan
+    from tradewind.planning.rates import Rates
 
 _NO_PLAN = "no plan keeps every limit"
 
@@ -31,14 +32,23 @@ class Places:
     """Plans of one workload, under narrower limits each."""
 
     def __init__(
-        self, work: Workload, catalog: Catalog, *, now: datetime, constants: Constants | None = None
-    ) -> None:  # fmt: skip
+        self,
+        work: Workload,
+        catalog: Catalog,
+        *,
+        now: datetime,
+        constants: Constants | None = None,
+        rates: Rates | None = None,
+    ) -> None:
         self.work, self.catalog, self.now, self.constants = work, catalog, now, constants
+        self.rates = rates
 
     @cache  # noqa: B019  lives as long as one command
     def best(self, **limits: Any) -> Plan | None:
         work = replace(self.work, limits=replace(self.work.limits, **limits))
-        planner = Planner(work, self.catalog, now=self.now, constants=self.constants)
+        planner = Planner(
+            work, self.catalog, now=self.now, constants=self.constants, rates=self.rates
+        )
         return planner.plans(explain=False, top=1).best
 
     def asked(self, runs_month: float, keep: str, offline: bool) -> Asked:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.base import endpoints
 from tradewind.base.errors import TradewindError
+from tradewind.model.beside import Beside
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
@@ -33,8 +34,6 @@ _NAMES = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
 _FILES = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
-_SYSTEM_GB = 150
-"""An image with drivers and PyTorch takes half of that; the rest is for packages and caches."""
 
 
 class Aws(Usual):
@@ -168,6 +167,14 @@ class Aws(Usual):
         proven.check_account(account, footprint, store_url)
         return usable(account, footprint, ways, store_url=store_url)
 
+    def beside(
+        self, footprint: Footprint | None, region: str, instance_type: str, market: str
+    ) -> Beside:
+        from tradewind.providers.charges import SYSTEM_GB
+
+        there = footprint.regions.get(region) if footprint else None
+        return Beside(disk_gb=SYSTEM_GB, addresses=1.0 if there is None or there.public else 0.0)
+
     def priced(self, footprint: Footprint, spec: Spec, way: Way, card: RateCard) -> Way:
         from msgspec.structs import replace
 
@@ -175,16 +182,9 @@ class Aws(Usual):
 
         place, bucket = (self.name, way.region), footprint.bucket_place
         kept_s = elsewhere.kept_s(footprint.bucket_provider)
-        disk_gb = charges.disk_gb(spec, way.nodes, _SYSTEM_GB)
-        disk = charges.disk_hour(card, place, disk_gb)
-        public = footprint.regions[way.region].public
-        address = charges.address_hour(card, place) if public else 0
+        extra = self.beside(footprint, way.region, way.instance_type, way.market)
         return replace(
-            way,
-            disk_gb=disk_gb,
-            disk_price=disk,
-            address_price=address,
-            price=way.price + disk + address,
+            charges.with_beside(card, spec, way, extra),
             rates=charges.store(card, place, bucket, kept_s),
             pass_s=PASS_S if footprint.lent else 0,
         )

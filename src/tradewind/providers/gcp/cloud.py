@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tradewind.base import endpoints
 from tradewind.base.errors import TradewindError
+from tradewind.model.beside import Beside
 from tradewind.model.finding import Finding
 from tradewind.model.run import Facts, Machine, Spec, Way
 from tradewind.providers import elsewhere
@@ -35,9 +36,6 @@ _OWN = (
     "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER",
     endpoints.ALLOW,
 )
-_SYSTEM_GB = 150
-"""Ubuntu with NVIDIA's driver takes a tenth of that, PyTorch as much; the rest is for packages
-and caches."""
 
 
 class Gcp(Usual):
@@ -192,30 +190,33 @@ class Gcp(Usual):
         market = QUEUED if way.instance_type.startswith(TPU) else FLEX_START
         return replace(way, market=market, price=round(way.price * share))
 
+    def beside(
+        self, footprint: Footprint | None, region: str, instance_type: str, market: str
+    ) -> Beside:
+        from tradewind.providers.charges import SYSTEM_GB
+        from tradewind.providers.gcp.machines.types import disk_type
+        from tradewind.providers.gcp.tpu.kinds import workers
+
+        address = 1.0 if footprint is None or footprint.public else 0.0
+        if market == "spot":  # "on preemptible VM instances" ("VPC network pricing")
+            address /= 2
+        if instance_type.startswith(TPU):  # which has a disk in its price
+            many = workers(instance_type)
+            return Beside(addresses=address * many, workers=many)
+        return Beside(disk_gb=SYSTEM_GB, disk=disk_type(instance_type), addresses=address)
+
     def priced(self, footprint: Footprint, spec: Spec, way: Way, card: RateCard) -> Way:
         from msgspec.structs import replace
 
         from tradewind.providers import charges
-        from tradewind.providers.gcp.machines.types import kind
         from tradewind.providers.gcp.tpu.kinds import by_worker
 
         place, bucket = (self.name, way.region), footprint.bucket_place
         kept_s = elsewhere.kept_s(footprint.bucket_provider)
-        tpu = way.instance_type.startswith(TPU)  # which has a disk in its price
-        way = by_worker(way) if tpu else way
-        disk_gb = 0 if tpu else charges.disk_gb(spec, way.nodes, _SYSTEM_GB)
-        disk = 0
-        if not tpu:
-            disk = charges.disk_hour(card, place, disk_gb, kind(way.instance_type).disk_type)
-        address = charges.address_hour(card, place) if footprint.public else 0
-        if way.market == "spot":  # "on preemptible VM instances" ("VPC network pricing")
-            address //= 2
+        extra = self.beside(footprint, way.region, way.instance_type, way.market)
+        way = by_worker(way) if way.instance_type.startswith(TPU) else way
         return replace(
-            way,
-            disk_gb=disk_gb,
-            disk_price=disk,
-            address_price=address,
-            price=way.price + disk + address,
+            charges.with_beside(card, spec, way, extra),
             rates=charges.store(card, place, bucket, kept_s),
             pass_s=PASS_S if footprint.lent else 0,
             facts=facts_of(way.market, way.instance_type),

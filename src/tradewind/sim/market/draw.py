@@ -5,8 +5,11 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from tradewind.base import clock
 from tradewind.model.usage import GB
+from tradewind.sim.market import bounds
 from tradewind.sim.market.script import Good, Offered, Script
 
 if TYPE_CHECKING:
@@ -47,6 +50,31 @@ def drawn(seed: int) -> Script:
         budget=budget,
         good=Good(outcome=""),
     )
+
+
+def asleep(seed: int) -> Script:
+    """The same as `drawn`, as it would be at a cloud where spot never costs more than on demand,
+    with little money, and nobody who looks for hours or ever again."""
+    script = drawn(seed)
+    rng = clock.generator(seed + 1_000_000_000)
+    offered = tuple(_capped(each, script) for each in script.offered)
+    script = replace(script, name=f"asleep {seed}", offered=offered)
+    free = bounds.best(replace(script, budget=None, deadline_s=None))
+    since = int(rng.uniform(0.05, 0.8) * script.work_s)
+    until = since + script.work_s * rng.choice((0.5, 1.0, 3.0, inf))
+    dearest = max(each.price(0) * each.nodes for each in offered)
+    return replace(
+        script,
+        budget=int(rng.choice((1.1, 1.5, 2.5)) * free.cost + dearest / 2),
+        asleep=((since, until),),
+    )
+
+
+def _capped(spot: Offered, script: Script) -> Offered:
+    alike = [o.price(0) for o in script.offered if (o.kind, o.market) == (spot.kind, "on_demand")]
+    if spot.market != "spot" or not alike:
+        return spot
+    return replace(spot, prices=tuple((at, min(price, alike[0])) for at, price in spot.prices))
 
 
 def _demand(rng: Random, kind: int, price: int, true: float, span_s: int) -> Offered:

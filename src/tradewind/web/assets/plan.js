@@ -107,9 +107,17 @@
   const moved = () => Object.keys(asked).some((key) => limits[key] !== asked[key]);
 
   function keeps(way) {
-    if (limits.budget !== null && way.cost > limits.budget) return false;
+    if (limits.budget !== null && !affords(way, limits.budget)) return false;
     if (limits.deadline === null) return true;
     return way.hours <= limits.deadline && chanceOf(way, limits.deadline) >= limits.confidence;
+  }
+
+  /** As surely as is wanted: what machines cost is as uncertain as their hours are. */
+  function affords(way, budget) {
+    if (way.cost > budget) return false;
+    const known = (way.costs.egress || 0) + (way.costs.storage || 0);
+    const spread = Math.max(Math.log((way.costHigh - known) / (way.cost - known)) / 1.2816, 1e-6) || 1e-6;
+    return normal(Math.log((budget - known) / (way.cost - known)) / spread) >= limits.confidence;
   }
 
   /** The cheapest that keeps the limits, with what refusals are worth counted in. */

@@ -81,6 +81,12 @@ class Kind(Struct, frozen=True, kw_only=True):
         return "arm64" if self.arm else "x86_64"
 
 
+def disk_type(name: str) -> str:
+    """That it boots from."""
+    hyper = any(name == each or name.startswith(f"{each}-") for each in _HYPERDISK)
+    return _BALANCED if hyper else "pd-balanced"
+
+
 def kind(instance_type: str) -> Kind:
     attached = _ATTACHED.fullmatch(instance_type)
     name = attached["machine"] if attached else instance_type
@@ -89,7 +95,6 @@ def kind(instance_type: str) -> Kind:
             "not_found", f"Compute Engine attaches no {attached['gpu']} to {name} that we know of"
         )
     family = name.partition("-")[0]
-    hyper = any(name == each or name.startswith(f"{each}-") for each in _HYPERDISK)
     rdma = any(name.startswith(f"{each}-") for each in _RDMA)
     return Kind(
         machine_type=name,
@@ -98,7 +103,7 @@ def kind(instance_type: str) -> Kind:
         gpus=attached is not None or family in _BUILT_IN,
         arm=family in _ARM,
         gvnic=family in _GVNIC,
-        disk_type=_BALANCED if hyper else "pd-balanced",
+        disk_type=disk_type(name),
         compact=family in _COMPACT,
         fast_cards=_FAST.get(name, 0),
         fast_type=MRDMA if rdma else GVNIC,

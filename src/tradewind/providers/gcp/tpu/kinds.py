@@ -46,18 +46,26 @@ def kind(instance_type: str) -> Slice:
         raise Refused("not_found", f"{instance_type} is no slice of TPUs that we know of")
     size = int(found["size"])
     if found["generation"] in _BY_CORES:
-        workers = -(-size // _CORES)
+        many = -(-size // _CORES)
     else:
-        workers = 1 if size <= _ALONE else -(-size // _EACH)
+        many = 1 if size <= _ALONE else -(-size // _EACH)
     return Slice(
         accelerator_type=instance_type.removeprefix(TPU),
         runtime=RUNTIMES[found["generation"]],
-        workers=workers,
+        workers=many,
     )
+
+
+def workers(instance_type: str) -> int:
+    """One, of a slice that we do not know."""
+    try:
+        return kind(instance_type).workers
+    except Refused:
+        return 1
 
 
 def by_worker(way: Way) -> Way:
     """A way of so many slices as one of all their workers, each at its part of the price."""
-    workers = kind(way.instance_type).workers
-    nodes, price = way.nodes * workers, round(way.price / workers)
-    return replace(way, nodes=nodes, workers=workers, price=price)
+    each = kind(way.instance_type).workers
+    nodes, price = way.nodes * each, round(way.price / each)
+    return replace(way, nodes=nodes, workers=each, price=price)
