@@ -44,7 +44,7 @@ def test_without_slack_it_is_on_demand() -> None:
 
 def test_what_makes_the_deadline_is_not_given_up_for_what_barely_would() -> None:
     """Nothing has a margin any more: ten hours of work, 10.1 until the deadline."""
-    held = Option("held", "on_demand", 3_000_000, 1.0, 0.0, 300.0)
+    held = Option("held", "on_demand", 3_000_000, 1.0, 0.0, again_s=300.0)
     cheaper = Option("cheaper", "on_demand", 2_500_000, 1.0, 300.0)
     known = Known(10 * HOUR, (held, cheaper), 10.1 * HOUR, holding=0, tick_s=120.0, doubt=0.02)
     assert careful.choose(known).option == 0
