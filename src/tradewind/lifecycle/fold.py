@@ -39,8 +39,8 @@ STALLED = "stalled"
 HARD_STOP = "hard_stop"
 """Its machines were up for as long as they might be."""
 DISBELIEVED = "disbelieved"
-"""What lies under a machine's name cannot be believed: a bad machine, and no trouble of the job. The
-next one is bought elsewhere where that can be had, and a little later each time."""
+"""What lies under a machine's name cannot be believed: a bad machine, and no trouble of the job.
+The next one is bought elsewhere where that can be had, and a little later each time."""
 TROUBLES = (
     "boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY, STALLED,
     HARD_STOP,
