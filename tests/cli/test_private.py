@@ -4,6 +4,7 @@ unasked, and nothing that the reader's own programs would carry out."""
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -130,3 +131,11 @@ def test_an_endpoint_that_is_none_is_said_to_be(endpoint: str) -> None:
         endpoints.check(endpoint, {})
     endpoints.check("", {})
     endpoints.check("https://minio.example", {})
+
+
+def test_each_promise_names_a_test_that_there_is() -> None:
+    root = Path(__file__).parents[2]
+    page = (root / "docs/security.md").read_text()
+    named = re.findall(r"`(tests/[^`]+)`", page)
+    assert len(named) > 15
+    assert [each for each in named if not (root / each).exists()] == []
