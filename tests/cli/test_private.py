@@ -21,11 +21,11 @@ from tradewind.cli.runs import costdata, get, run, show
 from tradewind.ledger import focus
 from tradewind.ledger.postings import cost_of
 from tradewind.model import sensitive
+from tradewind.model.outputs import OutputFile
 from tradewind.model.workload import Data
 from tradewind.planning import document
 from tradewind.store.memory import MemoryStore
 from tradewind.supervisor import secretfiles
-from tradewind.supervisor.outputs import OutputFile
 from tradewind.torch.weights import export
 
 TOKEN = "hf_" + "a1B2" * 9

@@ -224,7 +224,7 @@ def test_lambda_s_key_is_one_of_the_account_by_name_and_id(key: str, number: str
     way = replace(a_request().way, region="us-west-1", instance_type="gpu_1x_a10", nodes=1)
 
     def launched(record: Any) -> None:
-        rented = LambdaMachines(Keys(), record, "s3://runs", lambda *_: None)  # type: ignore[arg-type,return-value]
+        rented = LambdaMachines(Keys(), record, "s3://runs", lambda *_: None)  # type: ignore[arg-type]
         rented.launch_one(replace(a_request(), way=way), 0, 1, "")
 
     with pytest.raises(Refused, match="SSH key") as error:
