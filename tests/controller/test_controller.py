@@ -9,6 +9,7 @@ from tests.controller.fakes import World
 from tests.lifecycle.builders import NOW, SPEC, WAY, a_machine, with_tokens
 from tradewind.base.errors import BadFile, InvalidValue, SourceFailed
 from tradewind.journal import journal
+from tradewind.lifecycle.next import MOST_TROUBLES
 from tradewind.model import bounds, places
 from tradewind.model.event import (
     Abandoned,
@@ -439,9 +440,40 @@ def test_a_heartbeat_larger_than_any_is_silence(nodes: int) -> None:
         world.beat("m2", beat=2)
     assert world.whole_pass(controller) == []
     over = next(event for event in world.events() if isinstance(event, LegOver))
-    assert over.cause == "lost"
+    assert over.cause == "disbelieved"
     pulses = controller.memory.runs["run-1"].pulses
     assert all(len(pulse.data) <= bounds.HEARTBEAT for pulse in pulses.values())
+
+
+@pytest.mark.parametrize("comes_up", [True, False])
+def test_machines_that_are_never_believed_are_no_failure_of_the_job(comes_up: bool) -> None:
+    """Whoever overwrites what they say: their run buys others, later each time, and goes on."""
+    world = World()
+    controller = world.controller()
+    world.submit(controller)
+    for _ in range(2 * MOST_TROUBLES):
+        for _ in range(3):
+            world.wait(300)  # after the longest pause
+            world.whole_pass(controller)
+            if isinstance(world.events()[-1], MachinesFound):
+                break
+        last = world.events()[-1]
+        assert isinstance(last, MachinesFound)
+        machine, name = last.machines[0], last.machines[0].machine_id
+        if comes_up:
+            world.beat(name, leg=machine.leg)
+            assert world.whole_pass(controller) == []
+        world.store.replace(places.heartbeat("run-1", name), b"{]")
+        assert world.whole_pass(controller) == []
+        world.wait(1000)
+        assert world.whole_pass(controller) == []
+    overs = [event for event in world.events() if isinstance(event, LegOver)]
+    assert {over.cause for over in overs} == {"disbelieved"}
+    assert "cannot be believed" in overs[0].reason
+    state = controller.memory.runs["run-1"].state
+    assert state.outcome == ""
+    assert state.barren >= MOST_TROUBLES
+    assert {refusal.kind for refusal in state.refusals.values()} == {"disbelieved"}
 
 
 # -- what nobody asks for any more -----------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,22 @@ def test_a_download_stays_in_its_folder_and_is_what_was_listed(tmp_path: Path) -
     with pytest.raises(NoAccess, match="is a link"):
         download(job.store, RUN, 0, file, there)
     assert not list(outside.iterdir())
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_what_is_fetched_is_as_private_as_its_user_s_files(
+    umask: int, mode: int, tmp_path: Path
+) -> None:
+    job = Job(tmp_path)
+    job.write("out/a", "whole")
+    file = job.bring()["out/a"]
+    (tmp_path / "there").mkdir()
+    before = os.umask(umask)
+    try:
+        download(job.store, RUN, 0, file, tmp_path / "there")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "there/out/a").stat().st_mode & 0o777 == mode
 
 
 def test_a_list_of_another_rank_or_leg_is_none(tmp_path: Path) -> None:

@@ -61,9 +61,11 @@ def footprint(store: Store, cloud: Rentable) -> Any:
 def written(store: Store, cloud: Rentable) -> Any:
     """What setup has written down there; None: nothing."""
     try:
-        return cloud.decoded(store.get(places.footprint(cloud.name), most=bounds.RECORD))
+        record = cloud.decoded(store.get(places.footprint(cloud.name), most=bounds.RECORD))
     except NotFound:
         return None
+    cloud.check(record, owner(store))
+    return record
 
 
 def set_up(store: Store) -> dict[str, tuple[Rentable, Any]]:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _BATCH = 64
 _MOST_SPANS = 20_000
+_MOST_STEPS = 100_000
+"""Of a trace, all its rounds: a short one at a great speed has no end of them."""
 _AHEAD = 10.5
 """Times the run's length: as far as foresight is asked about."""
 _PIECE = re.compile(r"(\d{6,})/0000/(\d{20})\.log")
@@ -105,6 +107,7 @@ def _metrics(store: Store, run_id: str) -> Iterator[tuple[int, list[bytes]]]:
                 yield ends[0], [held]  # the line's end was never sent
                 held = b""
             *lines, held = (held + data).split(b"\n")
+            held = held if len(held) <= bounds.LINE else b""
             ends = (leg, offset + len(data))
             yield leg, lines
     if held:
@@ -158,7 +161,7 @@ def _spans(
     length_s = trace.length_s
     at_s = (since_s - wish.began_s) * wish.speed
     base_s = at_s // length_s * length_s
-    while len(found) < _MOST_SPANS:
+    for _ in range(_MOST_STEPS // len(trace.counts) + 1):
         start = base_s
         for count, end in zip(trace.counts, trace.ends_s, strict=True):
             first, last = (wish.began_s + t / wish.speed for t in (start, base_s + end))
@@ -172,7 +175,7 @@ def _spans(
             else:
                 found.append((first, last))
         base_s += length_s
-        if wish.began_s + base_s / wish.speed >= until_s:
+        if len(found) >= _MOST_SPANS or wish.began_s + base_s / wish.speed >= until_s:
             break
     return found
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tradewind import store as stores
 from tradewind.api import clouds
-from tradewind.base.errors import InvalidValue
+from tradewind.base.errors import BadFile, InvalidValue
 from tradewind.base.units import format_names
 from tradewind.journal import runs_store
 from tradewind.model import places
@@ -72,7 +73,10 @@ class Removal:
 
 def plan_setup(cloud: Rentable, store_url: str, look: Look) -> Plan:
     env = look.store_env
-    known = clouds.footprint(_opened(store_url, env), cloud) if env is not None else None
+    known = None
+    if env is not None:
+        with suppress(BadFile):  # it is written again, as if it had not been there
+            known = clouds.footprint(_opened(store_url, env), cloud)
     return Plan(cloud, store_url, look, look.prepared(known), known)
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tradewind.base.errors import MissingExtra, NotFound
+from tradewind.base.errors import BadFile, MissingExtra, NotFound
 from tradewind.providers import registry
 from tradewind.providers.cloud import Reached
 
 if TYPE_CHECKING:
     from tradewind.model.run import Machine
     from tradewind.store.base import Store
+
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@+-]{0,511}")
 
 
 def machine(store: Store, run_id: str, rank: int) -> Machine:
@@ -35,6 +39,8 @@ def command(
     machine: Machine, key: str = "", words: Sequence[str] = (), store: Store | None = None
 ) -> list[str]:
     """What to run to be there; `words` are run there instead of a shell."""
+    if not _ID.fullmatch(machine.machine_id) or ".." in machine.machine_id:
+        raise BadFile(f"the journal has a machine {machine.machine_id!r}, which no cloud calls so")
     cloud = registry.of_machine(machine.machine_id)
     if store is not None and isinstance(cloud, Reached):
         from tradewind.api import clouds

@@ -10,20 +10,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct, json
+from msgspec import Meta, Struct, json
 
 from tradewind.base import clock
 from tradewind.base.decoding import decoder
 from tradewind.base.errors import InvalidValue, NotFound
 from tradewind.base.ownfiles import home, replace
+from tradewind.model.plausible import Count, Span
 from tradewind.providers.local.trace import Trace
 
 if TYPE_CHECKING:
     from tradewind.model.run import Spec
     from tradewind.providers.local.interruptions import Interruptions
 
+_Length = Annotated[float, Meta(ge=0, le=1e11)]
 NOTICE_S = 10.0
 FROM_WORK_S = 30.0
 """Longer than a computer takes to import PyTorch, as a rule: a job that has told of no progress by
@@ -33,10 +35,10 @@ then may be one that never does."""
 class ChaosWish(Struct, frozen=True, kw_only=True, tag="chaos"):
     """Spot machines live for so long on average."""
 
-    mean_life_s: float
-    notice_s: float = NOTICE_S
-    seed: int = 0
-    from_work_s: float = FROM_WORK_S
+    mean_life_s: Annotated[float, Meta(ge=1e-3, le=1e11)]
+    notice_s: _Length = NOTICE_S
+    seed: Count = 0
+    from_work_s: _Length = FROM_WORK_S
     """How long a machine's life waits for its job to work."""
     everywhere: bool = False
     """Machines on demand too, because there are no others."""
@@ -52,10 +54,10 @@ class TraceWish(Struct, frozen=True, kw_only=True, tag="trace"):
 
     traces: dict[str, Trace]
     """By zone."""
-    began_s: float
-    speed: float = 1.0
-    notice_s: float = NOTICE_S
-    least_s: float = 0.0
+    began_s: Span
+    speed: Annotated[float, Meta(ge=1e-6, le=1e6)] = 1.0
+    notice_s: _Length = NOTICE_S
+    least_s: _Length = 0.0
     measured: bool = True
     """Else somebody made it up."""
 

@@ -28,6 +28,17 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         raise NoAccess(f"{path} cannot be read: {error.strerror or error}") from None
 
 
+def cell(text: str) -> str:
+    """As it is, or after an apostrophe: what begins so is a formula to spreadsheets."""
+    if not text.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
 def number(cells: Mapping[str, str], name: str, *, most: float = 1e18) -> float | None:
     """The cell as a number from 0 to `most`; None where it is empty or there is no such column."""
     text = (cells.get(name) or "").strip()

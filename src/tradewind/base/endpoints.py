@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from tradewind.base.errors import NoAccess
+from tradewind.base.errors import InvalidValue, NoAccess
 
 ALLOW = "TRADEWIND_PLAIN_HTTP"
 
@@ -47,6 +47,10 @@ def is_allowed(endpoint: str, env: Mapping[str, str]) -> bool:
 
 
 def check(endpoint: str, env: Mapping[str, str]) -> None:
+    if endpoint and ("://" not in endpoint or not host_of(endpoint)):
+        raise InvalidValue(
+            f"{endpoint!r} is no address", hint="https://HOST, or unset the variable that names it"
+        )
     if not is_allowed(endpoint, env):
         raise NoAccess(
             f"{endpoint} is not encrypted: credentials, journals and bundles could be read on the"

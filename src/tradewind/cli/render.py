@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from tradewind.base import csvfile
 from tradewind.base.plaintext import escaped, one_line, visible
 from tradewind.base.units import usd
 from tradewind.cli.terminal import unguarded
@@ -303,9 +304,9 @@ def print_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, list):
-        return "; ".join(map(_cell, value))
+        return csvfile.cell("; ".join(map(str, map(_cell, value))))
     if isinstance(value, str):
-        return visible(value)
+        return csvfile.cell(visible(value))
     return str(value).lower() if isinstance(value, bool) else value
 
 

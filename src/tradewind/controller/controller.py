@@ -168,11 +168,8 @@ class Controller:
     ) -> list[Action]:
         # Nothing is judged by time that passed after we looked: we may have been stopped since.
         looked, state = sight.at, memory.state
-        beats = {}
-        for name in state.claimed:
-            pulse = memory.pulses.get(name)
-            if pulse and pulse.beat:
-                beats[name] = (pulse.beat, pulse.silent_s)
+        pulses = {name: memory.pulses[name] for name in state.claimed if name in memory.pulses}
+        beats = {name: (each.beat, each.silent_s) for name, each in pulses.items() if each.beat}
         since = memory.since
 
         def known_s(number: int) -> float:
@@ -200,6 +197,7 @@ class Controller:
             clocks={p: at for p, at in sight.clocks.items() if self._may_use(memory.run_id, p)},
             signs=bool(self.seed),
             beats=beats,
+            disbelieved=frozenset(name for name, each in pulses.items() if each.disbelieved),
             unclaimed_s=unclaimed_s,
             unlisted_s=unlisted_s,
             queued=queued,
@@ -331,9 +329,12 @@ class Controller:
             yield from self._feel(memory)
 
 
+_TOO_LARGE = b"too large"
+
+
 def _beat_of(run_id: str, machine_id: str) -> Steps[bytes | None]:
-    """None: it has written none yet, or what is there is too large to be one: it is silent."""
-    found: bytes | None = None
+    """None: it has written none yet. What is too large to be one is as good as garbage."""
+    found: bytes | None = _TOO_LARGE
     with suppress(TooLarge):
         found = yield Find(places.heartbeat(run_id, machine_id), bounds.HEARTBEAT)
     return found

@@ -16,12 +16,13 @@ class Pulse:
     """A machine's heartbeat, when we saw it change, and when we looked last: never what its own
     clock says, and never longer than we have looked."""
 
-    __slots__ = ("beat", "changed", "data", "looked")
+    __slots__ = ("beat", "changed", "data", "disbelieved", "looked")
 
     def __init__(self) -> None:
         self.data = b""  # as it was read last, so that most looks need not read it again
         self.beat: Heartbeat | None = None
         self.changed = self.looked = 0.0
+        self.disbelieved = False  # what lies there now; nothing at all is only silence
 
     @property
     def silent_s(self) -> float:
@@ -50,6 +51,7 @@ class RunMemory:
             return
         pulse.data = data
         beat = beats.read(self.state, machine_id, data, seed, pulse.beat)
+        pulse.disbelieved = beat is None and data != b""
         if beat is not None:
             pulse.beat, pulse.changed = beat, watch
 

@@ -76,6 +76,9 @@ class Purse:
         self._budgets = Budgets()
         self._trouble = ""
         self._runs: dict[str, _Known] = {}
+        self._empty: set[str] = set()
+        self._none: set[str] = set()
+        """Folders without a journal, and those that had none the time before either."""
         self._read_s: float | None = None
         self._looked_s: float | None = None
         self._touched: set[str] = set()
@@ -169,7 +172,11 @@ class Purse:
         """Only what may have changed: runs that are looked at, and those that are new."""
         live = set(runs_store.live_ids(self._store))
         over = {run_id for run_id, known in self._runs.items() if known.settled}
-        self._again(set(runs_store.run_ids(self._store)) - (over - live))
+        # A run is marked before it has a journal, and for longer than we look again: a folder that
+        # is without either twice is none, whoever made it.
+        self._again(set(runs_store.run_ids(self._store)) - ((over | self._none) - live))
+        empty = {run_id for run_id, known in self._runs.items() if not known.state.number}
+        self._none, self._empty = empty & self._empty, empty
 
     def _again(self, run_ids: set[str]) -> None:
         """Many at once: reading is mostly waiting for the store."""

@@ -37,6 +37,7 @@ from tradewind.model.event import (
     Submitted,
 )
 from tradewind.model.run import Machine, Request, Spec, Way
+from tradewind.model.sensitive import redacted_tags
 from tradewind.model.sustained import Steps
 from tradewind.model.timing import GRACE_S, UNATTENDED_S
 from tradewind.model.usage import MONTH_S, Line, Usage, kept, lines
@@ -307,7 +308,7 @@ class _Found:
             "run_id": self.run_id,
             "project": spec.project if spec else "",
             "user": spec.user if spec else "",
-            "tags": spec.tags if spec else {},
+            "tags": redacted_tags(spec.tags) if spec else {},
             "provider": way.provider,
             "region": way.region,
             "zone": way.zone,

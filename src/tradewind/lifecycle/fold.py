@@ -38,6 +38,9 @@ STALLED = "stalled"
 """The job made no step for long."""
 HARD_STOP = "hard_stop"
 """Its machines were up for as long as they might be."""
+DISBELIEVED = "disbelieved"
+"""What lies under a machine's name cannot be believed: a bad machine, and no trouble of the job.
+The next one is bought elsewhere where that can be had, and a little later each time."""
 TROUBLES = (
     "boot_timeout", "lost", "infrastructure", "launch_unknown", "stopped", ENDED_EARLY, STALLED,
     HARD_STOP,
@@ -231,6 +234,9 @@ def _leg_over(state: RunState, event: events.LegOver) -> None:
     if state.saved <= leg.began_at and event.cause in TROUBLES:
         state.barren += 1
         state.troubles += 1
+    if event.cause == DISBELIEVED:
+        _remember(state, leg, DISBELIEVED, event.reason)
+        state.barren += state.saved <= leg.began_at
     if (
         state.saved <= leg.began_at
         and event.cause == WINDOW

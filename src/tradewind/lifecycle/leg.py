@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from tradewind.base.units import format_hours, format_money
@@ -9,7 +11,14 @@ from tradewind.lifecycle import forecast, progress
 from tradewind.lifecycle.ask import ask, loudly, must_move
 from tradewind.lifecycle.beside import asked as asked_beside
 from tradewind.lifecycle.beside import is_gone, pays
-from tradewind.lifecycle.fold import ENDED_EARLY, HARD_STOP, NOT_NEEDED, STALLED, UNATTENDED
+from tradewind.lifecycle.fold import (
+    DISBELIEVED,
+    ENDED_EARLY,
+    HARD_STOP,
+    NOT_NEEDED,
+    STALLED,
+    UNATTENDED,
+)
 from tradewind.lifecycle.money import (
     after_draining,
     cap,
@@ -130,6 +139,9 @@ def _booting(
     limit = leg.request.way.facts.boot_timeout_s
     if max(seen.known_s(leg.at), _billed_s(state, leg, seen)) >= limit:
         silent = len(leg.machines) - len(beats)
+        foreign = _disbelieved(seen, (name for name in leg.machines if name not in seen.beats))
+        if foreign:
+            return [_over(leg, beats, DISBELIEVED, foreign)]
         why = f"{silent} of {len(leg.machines)} machines did not report within {limit} s"
         return [_over(leg, beats, "boot_timeout", why)]
     return _announced(state, spec, leg, seen, now)
@@ -179,8 +191,22 @@ def _broken(
         silent_s = found[1] if found else 0.0 if leg.state == "booting" else seen.known_s(leg.at)
         if silent_s >= LOST_S:
             why = f"nothing was heard of machine {name} for {silent_s:.0f} s"
-            return [_over(leg, beats, leg.cause or "lost", why)]
+            foreign = _disbelieved(seen, (name,))
+            cause = DISBELIEVED if foreign else "lost"
+            return [_over(leg, beats, leg.cause or cause, foreign or why)]
     return []
+
+
+def _disbelieved(seen: Seen, silent: Iterable[str]) -> str:
+    """Of machines that are silent: what another one of the store can have written over what they
+    say, or they themselves. Whoever it was, it is nothing that the job has done."""
+    names = [name for name in silent if name in seen.disbelieved]
+    if not names:
+        return ""
+    return (
+        f"the heartbeats of machine {', '.join(names)} cannot be believed: they are not signed by"
+        " its launch, are older than others, or cannot be true"
+    )
 
 
 def _asked(leg: Leg, beats: list[Heartbeat]) -> str:

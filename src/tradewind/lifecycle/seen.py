@@ -33,6 +33,8 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Each provider's own, when it was listed; not there if it could not be."""
     beats: dict[str, tuple[Heartbeat, float]] = {}
     """Newest heartbeats, and for how long each has not changed; read after the listing."""
+    disbelieved: frozenset[str] = frozenset()
+    """Machines under whose name lies what cannot be believed."""
     signs: bool = False
     """Whether machines that are bought now are to sign what they say."""
     queued: dict[str, tuple[str, Queued]] = {}

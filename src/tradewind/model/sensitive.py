@@ -73,6 +73,22 @@ def redacted(text: str) -> str:
     return re.sub("|".join(_SHAPES.values()), HIDDEN, text)
 
 
+def redacted_all(value: Any) -> Any:
+    """The same of all texts in a document."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {name: redacted_all(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [redacted_all(each) for each in value]
+    return value
+
+
+def redacted_tags(tags: Mapping[str, str]) -> dict[str, str]:
+    """Names say less of tags than of variables: `key=a` is no secret."""
+    return {name: HIDDEN if variable(name, each) else each for name, each in tags.items()}
+
+
 def redacted_env(env: Mapping[str, Any]) -> dict[str, Any]:
     """Names as they are; values where neither they nor their names look like a secret."""
     return {
@@ -84,5 +100,5 @@ def redacted_env(env: Mapping[str, Any]) -> dict[str, Any]:
 def redacted_job(job: Mapping[str, Any]) -> dict[str, Any]:
     """What a run is told to carry out, for people: older journals may hold secrets."""
     env = job.get("env")
-    texts = {name: redacted(each) for name, each in job.items() if isinstance(each, str)}
+    texts = {name: redacted_all(each) for name, each in job.items() if name != "env"}
     return {**job, **texts} | ({"env": redacted_env(env)} if isinstance(env, Mapping) else {})

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tradewind.model import checks
+from tradewind.model import checks, sensitive
 from tradewind.model.checks import Fault
 from tradewind.model.job import Job
 from tradewind.model.limits import Limits
@@ -108,6 +108,13 @@ class Data:
         if values.get("uri") is None and "uri" not in wrong:
             yield Fault("uri", "it is missing: where is the data?", "uri: s3://bucket/folder")
         yield from checks.text(values, "uri", "region")
+        if found := sensitive.shape(str(values.get("uri") or "")):
+            yield Fault(
+                "uri",
+                f"it holds what looks like {found}",
+                "plans and pages show it to whoever reads them; the job takes credentials from"
+                " run.secrets",
+            )
         yield from checks.whole(values, "size_bytes", field="size")
         if values.get("region") is not None and values.get("provider") is None:
             yield Fault("region", "whose region? write the provider before it", "aws/eu-west-1")

@@ -29,7 +29,7 @@ from tradewind.model import (
 )
 from tradewind.model.lengths import Lengths
 from tradewind.model.plan import Loser, Plan, Plans
-from tradewind.model.sensitive import HIDDEN, redacted_job
+from tradewind.model.sensitive import HIDDEN, redacted_all, redacted_job, redacted_tags
 from tradewind.model.serve import Serve
 from tradewind.model.shape import Shape, Work
 from tradewind.planning.words import old_prices
@@ -38,6 +38,7 @@ FORMAT = 1
 KIND = "tradewind-plan"
 _HINT = "write it again with `tradewind plan … --out FILE`"
 _LARGEST = 10_000_000  # characters
+_DIGITS, _MOST = 18, 1e18  # of a number: weights are counted, and money in millionths
 
 # Fields whose value is money, and what a document calls them.
 _MONEY = {
@@ -102,7 +103,9 @@ def to_json(plans: Plans) -> dict[str, Any]:
 
 
 def _shown_workload(workload: Workload) -> dict[str, Any]:
-    plain: dict[str, Any] = _plain(workload)
+    plain: dict[str, Any] = redacted_all(_plain(workload))
+    if plain.get("tags"):
+        plain["tags"] = redacted_tags(plain["tags"])
     return plain | ({"run": redacted_job(plain["run"])} if "run" in plain else {})
 
 
@@ -175,7 +178,7 @@ def _read(text: str) -> Saved:
     if len(text) > _LARGEST:
         raise _Wrong("it is larger than any plan; is it the right file?")
     try:
-        root = json.loads(text, parse_constant=_no_constant)
+        root = json.loads(text, parse_constant=_no_constant, parse_int=_whole, parse_float=_real)
     except (ValueError, RecursionError) as error:
         raise _Wrong(f"it is no JSON: {error}") from None
     if isinstance(root, dict) and {"best", "workload"} <= set(root) and "kind" not in root:
@@ -204,6 +207,19 @@ def _printed(root: dict[str, Any]) -> dict[str, Any]:
         raise _Wrong("in it variables of the job are hidden, as in all that is printed")
     kept = {name: root.get(name) for name in ("format", "made_at", "workload")}
     return {"kind": KIND, "plan": root["best"], **kept}
+
+
+def _whole(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"{text[:8]}… is larger than any number in a plan")
+    return int(text)
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if abs(number) > _MOST:
+        raise ValueError(f"{text[:24]} is larger than any number in a plan")
+    return number
 
 
 def _no_constant(name: str) -> Any:

@@ -134,6 +134,10 @@ class Rentable(Cloud, Protocol):
     def decoded(self, data: bytes) -> Any:
         """A footprint, as it was encoded."""
 
+    def check(self, footprint: Any, store_url: str) -> None:
+        """BadFile: what stands there is not what setup writes for this store. Pure; what only the
+        cloud can tell is compared before a launch."""
+
     def opened(self, footprint: Any, owner: str, pack: Pack) -> Provider: ...
 
     def links(self, footprint: Any, store_url: str) -> Links: ...

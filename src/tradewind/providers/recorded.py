@@ -20,6 +20,15 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return json.format(json.encode(self), indent=1)
 
 
+def differs(cloud: str, what: str, again: str) -> BadFile:
+    """From what setup writes. Whoever may write the store may write there, and whoever makes the
+    next pass may do more at that cloud than they. `again`: the command that mends it."""
+    return BadFile(
+        f"{places.footprint(cloud)} in the store is not what setup has written: {what}",
+        hint=f"nothing is launched by it; {again} writes it again",
+    )
+
+
 def decoded(data: bytes, kind: type[F], cloud: str) -> F:
     try:
         return json.decode(data, type=kind)

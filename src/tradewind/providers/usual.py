@@ -40,6 +40,9 @@ class Usual:
     def notes(self, store_url: str, settings: Mapping[str, Any]) -> list[str]:
         return []
 
+    def check(self, footprint: Any, store_url: str) -> None:
+        """Nothing that could be known without asking."""
+
     def links(self, footprint: Any, store_url: str) -> Links:
         from tradewind.store.links import Links
 

@@ -14,6 +14,7 @@ from tradewind.lifecycle.words import event_words, outcome_words
 from tradewind.model import event as events
 from tradewind.model.event import Commit, Event
 from tradewind.model.run import Heartbeat, Spec
+from tradewind.model.sensitive import redacted_tags
 from tradewind.report.capacity import Spans, seconds_of, zones_of
 from tradewind.report.course import course_of, projection_of
 from tradewind.report.curves import Curves
@@ -84,7 +85,7 @@ def report(given: Sources, now: datetime) -> Report:
         command=spec.shown_command,
         project=spec.project,
         user=spec.user,
-        tags=spec.tags,
+        tags=redacted_tags(spec.tags),
         submitted=submitted,
         ended=ended,
         deadline=deadline,

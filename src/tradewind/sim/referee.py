@@ -32,6 +32,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tradewind.base.signing import RESUME, key_of, opened
+from tradewind.lifecycle.fold import DISBELIEVED
 from tradewind.model.event import (
     Abandoned,
     CancelAsked,
@@ -242,6 +243,9 @@ class Referee(History):
     def _gives_up(self, event: LegOver) -> None:
         """Silence must have been as long as it has to be, by the world's clock too."""
         mine = [machine for machine, leg in self._found.items() if leg == event.leg]
+        attacked = {name for each in (self.attacked, self._outdated) for name in each} & {*mine}
+        if event.cause == DISBELIEVED and not (self.lied or attacked):
+            raise Violation(f"leg {event.leg} is not believed, and nobody lied")
         if event.cause == "lost":
             # A machine may have come back after the controller had looked.
             heard = [self._beaten[name] for name in mine if name in self._beaten]

@@ -321,6 +321,9 @@ def download(store: Store, run_id: str, rank: int, file: OutputFile, folder: Pat
     beside = target.with_name(f".{target.name}.tradewind-{os.getpid()}")
     key = places.output_files(run_id, rank) + file.name
     try:
+        beside.unlink(missing_ok=True)
+        beside.touch(mode=0o666)  # as whoever asks for it makes files: by their umask
+        mode = beside.stat().st_mode & 0o777
         store.download(key, beside, most=file.size)
         with beside.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -329,7 +332,7 @@ def download(store: Store, run_id: str, rank: int, file: OutputFile, folder: Pat
                 f"{file.path} in {store.url} is not what the machine has brought: its hash differs",
                 hint="someone with write access to the store changed it, or it is damaged",
             )
-        beside.chmod(0o644)
+        beside.chmod(mode)
         beside.replace(target)
     except OSError as error:
         raise NoAccess(f"{target} cannot be written: {error.strerror or error}") from None

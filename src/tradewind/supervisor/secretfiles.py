@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 _NAMES = """
 .env
 .env.*
+*.env
 !.env.example
 !.env.sample
 !.env.template
 !.env.dist
 !.env.defaults
+!example.env
+!sample.env
+!template.env
 .envrc
 **/.aws/credentials
 **/.aws/sso/cache/*
@@ -51,6 +55,10 @@ id_ed25519_sk
 *.kdbx
 .netrc
 _netrc
+.s3cfg
+.boto
+.passwd-s3fs
+**/.streamlit/secrets.toml
 .pypirc
 .npmrc
 .git-credentials

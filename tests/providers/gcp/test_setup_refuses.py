@@ -172,6 +172,8 @@ def test_a_zone_for_a_region(before: Any) -> None:
 def test_an_image_that_is_none(before: Any) -> None:
     assert "names no image" in refused(before, InvalidValue, image="ubuntu").message
     image = "projects/mine/global/images/family/nothing"
+    assert "neither of the project" in refused(before, InvalidValue, image=image).message
+    image = f"projects/{Control.project}/global/images/family/nothing"
     assert "there is no image" in refused(before, NotFound, image=image).message
 
 

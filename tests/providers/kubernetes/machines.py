@@ -15,6 +15,8 @@ from tests.eventually import eventually
 from tests.providers.kubernetes.builders import PLACE, a_cluster, a_request
 from tradewind.model.run import Listing, Machine, Queued, Request
 from tradewind.providers.boot.luggage import Luggage
+from tradewind.providers.kubernetes import labels
+from tradewind.providers.kubernetes.client import Client
 from tradewind.providers.kubernetes.footprint import Footprint, decoded
 from tradewind.providers.kubernetes.provider import KubernetesProvider
 
@@ -43,6 +45,14 @@ def packed(request: Request, architecture: str) -> Luggage:
     )
 
 
+def noted(control: Control, namespace: str, owner: str) -> None:
+    """As setup does: this store's pods may run as it."""
+    notes = {labels.used_by(labels.owner_of(owner)): "runs"}
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+    client = Client("test", server=control.url)
+    client.patch(path, {"metadata": {"annotations": notes}}, Any, "noting")
+
+
 def argument(kubeconfig: str, made: Footprint, owner: str) -> str:
     return json.dumps([kubeconfig, made.encoded().decode(), owner])
 
@@ -59,6 +69,7 @@ class Rented:
     def __init__(self, control: Control, namespace: str, **more: Any) -> None:
         self.control, self.namespace = control, namespace
         self.owner = f"s3://b/{namespace}"
+        noted(control, namespace, self.owner)
         self.provider = self.again(**more)
 
     def again(self, **more: Any) -> KubernetesProvider:

@@ -11,6 +11,7 @@ from tests.providers.kubernetes.machines import (
     SMALL,
     argument,
     footprint,
+    noted,
     opened,
     opened_patiently,
 )
@@ -23,6 +24,8 @@ class TestKubernetes(Conformance):
     def place(self, cluster: Control, namespace: str) -> Place:
         made, kubeconfig = footprint(cluster, namespace), str(cluster.kubeconfig())
         owner = f"s3://b/{namespace}"
+        for each in (owner, owner + "-2"):
+            noted(cluster, namespace, each)
         given = argument(kubeconfig, made, owner)
         return Place(
             opened_patiently(given),

@@ -191,7 +191,10 @@ def test_what_is_printed_is_taken_by_the_cluster(
         "ClusterRole", "ClusterRoleBinding", "ResourceQuota",
     ]  # fmt: skip
     notes = objects[1]["metadata"]["annotations"]
-    assert notes == {"iam.gke.io/gcp-service-account": "a@p.iam.gserviceaccount.com"}
+    assert notes == {
+        "iam.gke.io/gcp-service-account": "a@p.iam.gserviceaccount.com",
+        labels.used_by(labels.owner_of("gs://b/x")): "runs",
+    }
     assert "*" not in printed.out
     for each in objects:
         status, answer, _ = cluster.ask(

@@ -15,6 +15,7 @@ from tests.lifecycle.builders import WAY
 from tests.slurm.cluster import NAME
 from tradewind.model.run import Machine, Request, Way
 from tradewind.providers.boot.luggage import Luggage
+from tradewind.providers.slurm import names
 from tradewind.providers.slurm.facts import FACTS
 from tradewind.providers.slurm.footprint import Cluster, Footprint, decoded
 from tradewind.providers.slurm.provider import SlurmProvider
@@ -45,7 +46,15 @@ def packed(request: Request, architecture: str) -> Luggage:
     return Luggage(kit="http://127.0.0.1:9/kit", sha256="0" * 64, tell=())
 
 
+def set_up(made: Footprint, owner: str) -> None:
+    """As setup leaves it."""
+    for each in made.clusters.values():
+        Path(each.folder).mkdir(parents=True, exist_ok=True)
+        (Path(each.folder) / names.mark(names.owner_of(owner))).touch()
+
+
 def argument(made: Footprint, owner: str) -> str:
+    set_up(made, owner)
     return json.dumps([made.encoded().decode(), owner])
 
 

@@ -15,7 +15,9 @@ from tests.lifecycle.builders import WAY
 from tests.providers.ssh.hosts import Hosts
 from tradewind.model.run import Request, Way
 from tradewind.providers.boot.luggage import Luggage
+from tradewind.providers.ssh import client as clients
 from tradewind.providers.ssh import footprint as footprints
+from tradewind.providers.ssh import names
 from tradewind.providers.ssh.facts import FACTS
 from tradewind.providers.ssh.footprint import Footprint
 from tradewind.providers.ssh.provider import SshProvider
@@ -65,6 +67,14 @@ def kit(folder: Path, program: str = _WAITS) -> tuple[Path, str]:
 def set_up(hosts: Hosts, *names: str, store_url: str = STORE, relay: bool = False) -> Footprint:
     wish = Wish(store_url=store_url, hosts=names or tuple(hosts.machines), relay=relay)
     return Look(wish).prepared(None).carry_out()
+
+
+def folders(footprint: Footprint, *stores: str) -> None:
+    """As setup leaves them on every host: a test before may have removed them."""
+    for store_url in stores or (STORE,):
+        asked = clients.clients(footprint, names.owner_of(store_url))
+        told = clients.each(asked, lambda client: client.ask("make", "making its folder"))
+        assert all(answer == {"made": True} for answer in told.values()), told
 
 
 def provider(

@@ -35,6 +35,7 @@ def place(hosts: Hosts, footprint: Footprint) -> Iterator[Place]:
         for host in hosts.machines.values():
             host.busy(*((gpu, 1) for gpu in range(4) if (host, gpu) not in free))
 
+    machines.folders(footprint, machines.STORE, machines.OTHERS)
     yield Place(
         machines.provider(footprint, hosts.folder),
         way=machines.way(),

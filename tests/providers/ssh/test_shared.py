@@ -36,6 +36,7 @@ def footprint(hosts: Hosts) -> Footprint:
 def place(hosts: Hosts, footprint: Footprint) -> Iterator[Place]:
     host = hosts.machines["h1"]
     host.gpus(2)
+    machines.folders(footprint)
     yield Place(machines.provider(footprint, hosts.folder), way=machines.way())
     host.gpus(4)
     host.busy()
@@ -82,6 +83,9 @@ def test_leases_hold_between_users(hosts: Hosts, place: Place, footprint: Footpr
     hosts.write_config("other")
     theirs = machines.provider(footprint, hosts.folder, machines.OTHERS)
     assert theirs.list_machines().machines == ()
+    with pytest.raises(Refused, match="was not set up for this store"):
+        theirs.launch(place.request(), 1)
+    machines.folders(footprint, machines.OTHERS)
     (machine,) = theirs.launch(place.request(), 1)
     with pytest.raises(Refused):
         theirs.launch(place.request(leg=2), 1)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tradewind.base import csvfile
 from tradewind.base.units import usd
 from tradewind.cli import render
 
@@ -206,6 +207,7 @@ def focus(costs: Sequence[RunCost], since_s: int | None, until_s: int | None, na
     text = io.StringIO()
     writer = csv.DictWriter(text, table.COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({name: csvfile.cell(each) for name, each in row.items()})
     ownfiles.replace(Path(name), text.getvalue().encode(), public=True)
     render.remark(f"written: {name} ({render.count(len(rows), 'row')}, FOCUS {table.VERSION})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -160,6 +161,7 @@ def _weights(
 def _config(found: Run) -> bytes | None:
     """Of the outputs, where the job has written one: the nearest to the job's folder."""
     from tradewind.api import outputs
+    from tradewind.base.errors import BadFile
     from tradewind.model import bounds, places
 
     there = outputs.listed(found.store, found.id, found.state)
@@ -167,7 +169,13 @@ def _config(found: Run) -> bytes | None:
     for each in sorted(named, key=lambda each: (each.path.count("/"), each.path)):
         if each.size <= bounds.RECORD:
             key = places.output_files(found.id, 0) + each.file.name
-            return found.store.get(key, most=bounds.RECORD)
+            data = found.store.get(key, most=bounds.RECORD)
+            if hashlib.sha256(data).hexdigest() != each.file.sha256:
+                raise BadFile(
+                    f"{each.path} in {found.store.url} is not what the machine has brought",
+                    hint="someone with write access to the store changed it, or it is damaged",
+                )
+            return data
     return None
 
 

@@ -269,6 +269,8 @@ def _wish(spec: Spec, chaos: str | None, trace: str | None) -> Wish | None:
 
 
 def _tags(tags: Sequence[str]) -> dict[str, str]:
+    from tradewind.model import sensitive
+
     found = {}
     for text in tags:
         name, sign, value = text.partition("=")
@@ -276,6 +278,10 @@ def _tags(tags: Sequence[str]) -> dict[str, str]:
             raise click.UsageError(f"--tag {text}: it is NAME=VALUE")
         if name in found:
             raise click.UsageError(f"--tag {name} is there twice")
+        if seen := sensitive.variable(name, value):
+            raise click.UsageError(
+                f"--tag {name} looks like {seen}, and reports and bills show it to all"
+            )
         found[name] = value
     return found
 

@@ -86,11 +86,14 @@ def command(run: str, store_url: str | None, as_json: bool) -> None:
 
 def _shown(commit: dict[str, Any]) -> dict[str, Any]:
     """Without what looks like a secret in what was submitted."""
-    from tradewind.model.sensitive import redacted_job
+    from tradewind.model.sensitive import redacted_job, redacted_tags
 
     for event in commit["events"]:
         if "spec" in event:
-            event["spec"]["job"] = redacted_job(event["spec"]["job"])
+            spec = event["spec"]
+            spec["job"] = redacted_job(spec["job"])
+            if "tags" in spec:
+                spec["tags"] = redacted_tags(spec["tags"])
     return commit
 
 

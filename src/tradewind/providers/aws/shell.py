@@ -8,7 +8,7 @@ import shlex
 import shutil
 from collections.abc import Sequence
 
-from tradewind.base.errors import MissingExtra
+from tradewind.base.errors import BadFile, MissingExtra
 from tradewind.model.run import Machine
 from tradewind.providers.aws.machines.listing import parted
 
@@ -17,7 +17,8 @@ _USER = "ubuntu"  # of all images that we start from
 
 def command(machine: Machine, key: str, words: Sequence[str]) -> list[str]:
     parts = parted(machine.machine_id)
-    assert parts is not None
+    if parts is None:
+        raise BadFile(f"the journal has a machine {machine.machine_id!r}, which EC2 never has")
     region, instance = parts
     session = ["aws", "ssm", "start-session", "--region", region, "--target", instance]
     if not key:

@@ -98,6 +98,11 @@ class Gcp(Usual):
     def decoded(self, data: bytes) -> Footprint:
         return footprints.decoded(data)
 
+    def check(self, footprint: Footprint, store_url: str) -> None:
+        from tradewind.providers.gcp import proven
+
+        proven.check(footprint, store_url)
+
     def setup_command(self, store_url: str, *regions: str) -> str:
         return footprints.setup_command(store_url, *(regions or (footprints.ANY,)))
 

@@ -16,12 +16,12 @@ from tradewind.model.run import TAKEN, Machine, Request
 from tradewind.providers.base import Refused
 from tradewind.providers.kubernetes import labels, legs, ranks, records, troubles
 from tradewind.providers.kubernetes.client import Client, paths, selector
-from tradewind.providers.kubernetes.footprint import Cluster
+from tradewind.providers.kubernetes.footprint import Cluster, setup_command
 from tradewind.providers.kubernetes.listing import Found, Listed, Lister, by_rank, launch_of
 from tradewind.providers.kubernetes.manifests import beside
 from tradewind.providers.kubernetes.manifests import leg as manifest
 from tradewind.providers.kubernetes.manifests.order import Order
-from tradewind.providers.kubernetes.objects import Leg, Pod
+from tradewind.providers.kubernetes.objects import Account, Leg, Pod
 from tradewind.providers.kubernetes.records import Record, Records
 
 _MOST_AT_ONCE = 8
@@ -36,6 +36,7 @@ class OneCluster:
         self.place, self.cluster, self._owner, self._client = place, cluster, owner, client
         self._paths = paths(cluster.namespace)
         self._legs = self._paths["jobsets" if cluster.jobset else "jobs"]
+        self._checked = False
         self._lister = Lister(place, cluster, owner, client)
 
     def listed(self) -> Listed:
@@ -70,6 +71,8 @@ class OneCluster:
         words = order.request.way.words
         path = f"{self._legs}/{order.name}"
         leg = self._client.find(path, Leg, f"looking for {words}")
+        if leg is None:
+            self._check_account()
         if leg is None or not legs.is_ready(leg):
             told = files()
             if leg is None:
@@ -80,6 +83,33 @@ class OneCluster:
                 return ()
         self._check_own(order, leg)
         return self._machines_of(leg, order.request)
+
+    def _check_account(self) -> None:
+        """Once: that setup has noted there that this store's pods run as it. What the store says
+        could name any that we may use, in any namespace."""
+        if self._checked:
+            return
+        name, space = self.cluster.service_account, self.cluster.namespace
+        path = f"/api/v1/namespaces/{space}/serviceaccounts/{name}"
+        again = setup_command("", self.place)
+        try:
+            found = self._client.find(path, Account, f"looking for the service account {name}")
+        except TradewindError as error:
+            raise Refused(
+                "not_allowed",
+                f"whether the service account {name} of {space} is this store's cannot be read:"
+                f" {error.message}",
+                hint=f"{again} gives controllers that right",
+            ) from None
+        notes = (found.metadata.annotations if found else None) or {}
+        if labels.used_by(self._owner) not in notes:
+            raise Refused(
+                "not_allowed",
+                f"the service account {name} in namespace {space} of {self.place} "
+                + ("was not set up for this store" if found else "is not there"),
+                hint=f"nothing is launched by it; {again} notes it there",
+            )
+        self._checked = True
 
     def _created(self, order: Order, path: str, doing: str) -> Leg:
         try:

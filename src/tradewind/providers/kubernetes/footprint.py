@@ -5,7 +5,9 @@ after the runs of a store brings a kubeconfig that has the contexts.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from tradewind.model import places as keys
 from tradewind.providers import recorded
@@ -14,13 +16,18 @@ from tradewind.providers.elsewhere import Clusters
 KEY = keys.footprint("kubernetes")
 
 
+_Name = Annotated[str, Meta(pattern=r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$")]
+"""As objects are called: it becomes a part of a path."""
+_NoName = Annotated[str, Meta(pattern=r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$")]
+
+
 class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     context: str
     """Of the kubeconfig; "": the cluster that we are in ourselves."""
     server: str
     """Its API server's URL, so that a context that leads elsewhere by now is noticed."""
-    namespace: str
-    service_account: str
+    namespace: _Name
+    service_account: _Name
     """Who its pods are."""
     nodes: bool = False
     """Its nodes may be read: else only what pods are told of them is known."""
@@ -32,9 +39,9 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of that provider."""
     jobset: bool = False
     """Legs are JobSets: it is installed there."""
-    queue: str = ""
+    queue: _NoName = ""
     """Kueue's LocalQueue that legs go through; "": none."""
-    priority: str = ""
+    priority: _NoName = ""
     """Kueue's WorkloadPriorityClass, or else the pods' PriorityClass."""
     volcano: bool = False
     """Volcano schedules pods of a leg, all or none."""
@@ -48,12 +55,12 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """By what its pods are somebody to the store: `workload` (an identity of the cloud's own that
     its service account has), `secret` (variables of a Secret), `volume` (the store is a folder that
     is mounted); "": they are lent passes."""
-    store_secret: str = ""
+    store_secret: _NoName = ""
     """The Secret that has those variables."""
-    volume: str = ""
+    volume: _NoName = ""
     """A PersistentVolumeClaim, mounted at `volume_path` in every pod."""
     volume_path: str = ""
-    grace_s: int = 30
+    grace_s: Annotated[int, Meta(ge=1, le=86_400)] = 30
     """What pods are given to save and end, by SIGTERM."""
     host_network: bool = False
     rdma: str = ""
@@ -69,7 +76,7 @@ class Cluster(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     as h100:8."""
     tolerate: tuple[str, ...] = ()
     """Taints of nodes that its pods may go to, besides those that mean accelerators or spot."""
-    network_gbps: float = 0.0
+    network_gbps: Annotated[float, Meta(ge=0, le=100_000)] = 0.0
     """Between its nodes; 0: as their types have, else what is assumed."""
 
 

@@ -23,6 +23,8 @@ from tradewind.model.run import Request
 
 DOMAIN = "tradewind.dev"
 OWNER, RUN, LEG, LAUNCH = (f"{DOMAIN}/{each}" for each in ("owner", "run", "leg", "launch"))
+USED_BY = f"{DOMAIN}/used-by-"
+"""Of a service account, by setup: whose pods may run as it. Several stores' may."""
 RUN_ID, LAUNCH_ID = f"{DOMAIN}/run-id", f"{DOMAIN}/launch-id"
 """Annotations: the same as they are."""
 NODES = f"{DOMAIN}/nodes"
@@ -103,6 +105,14 @@ def launch_of(labels: Mapping[str, str], stamps: Mapping[str, str]) -> Launch | 
     if not run or not launch or not _RANK.fullmatch(leg) or not _RANK.fullmatch(nodes):
         return None
     return Launch(run, launch, int(leg), int(nodes))
+
+
+def used_by(owner: str) -> str:
+    return f"{USED_BY}{owner[:32]}"
+
+
+def is_used_by(name: str) -> bool:
+    return name.startswith(USED_BY)
 
 
 def of_owner(owner: str) -> dict[str, str]:

@@ -20,6 +20,12 @@ class Meta(Struct, rename="camel", frozen=True, gc=False):
     annotations: dict[str, str] | None = None
 
 
+class Account(Struct, frozen=True, gc=False):
+    """A service account."""
+
+    metadata: Meta = Meta()
+
+
 class Condition(Struct, rename="camel", frozen=True, gc=False):
     type: str = ""
     status: str = ""

@@ -29,6 +29,7 @@ RUNS = (
     Right("", "secrets", ("create", "patch"), "what pods are told lies in a Secret of their Job"),
     Right("", "services", ("create", "patch"), "by which pods of a leg find each other"),
     Right("", "events", ("list",), "why a pod waits or has failed"),
+    Right("", "serviceaccounts", ("get",), "whether the one that pods run as is this store's"),
 )
 """In the namespace; nothing can be run without them."""
 JOBSETS = (
@@ -40,10 +41,7 @@ QUEUES = (
 )
 GANGS = (Right(VOLCANO, "podgroups", ("create", "patch"), "pods that start at once"),)
 GATES = (Right("", "pods", ("patch",), "a gang is let go by removing its gate"),)
-SEEN = (
-    Right("", "resourcequotas", ("list",), "how much the namespace may use"),
-    Right("", "serviceaccounts", ("get",), "whether setup is still there"),
-)
+SEEN = (Right("", "resourcequotas", ("list",), "how much the namespace may use"),)
 """In the namespace; without them less is said."""
 CLUSTER = (
     Right("", "nodes", ("list",), "what machines there are, and which have vanished or go"),

@@ -419,8 +419,11 @@ def _differs(thing: Thing, there: Object) -> str:
     """In words, what it has not of what it should have; "": nothing."""
     notes = (there.get("metadata") or {}).get("annotations") or {}
     wanted = thing.object["metadata"].get("annotations") or {}
-    if any(notes.get(name) != value for name, value in wanted.items()):
-        return "its identity to " + ", ".join(wanted.values())
+    lacks = {name: value for name, value in wanted.items() if notes.get(name) != value}
+    if identity := [value for name, value in lacks.items() if not labels.is_used_by(name)]:
+        return "its identity to " + ", ".join(identity)
+    if lacks:
+        return "its notes, to say that pods of this store run as it"
     if "rules" in thing.object and there.get("rules") != thing.object["rules"]:
         return "its rules to what is used"
     if thing.what == "quota":

@@ -43,7 +43,12 @@ def things(wish: Wish, cluster: Cluster, owner: str) -> list[Thing]:
         Thing("namespace", _namespace(cluster, owner), "/api/v1/namespaces", "", "namespaces"),
         Thing(
             "service account",
-            _service_account(cluster.service_account, space, owner, wish.annotations),
+            _service_account(
+                cluster.service_account,
+                space,
+                owner,
+                {**wish.annotations, labels.used_by(owner): "runs"},
+            ),
             f"{core}/serviceaccounts",
             "",
             "serviceaccounts",

@@ -6,6 +6,10 @@ after the runs of a store brings one of the same account.
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from msgspec import Meta
+
 from tradewind.model import buckets
 from tradewind.model import places as keys
 from tradewind.providers import recorded
@@ -14,15 +18,18 @@ from tradewind.providers.lambda_cloud.names import owner_of
 
 KEY = keys.footprint("lambda")
 
+_Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+_Region = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9-]{0,39}$")]
+
 
 class Footprint(recorded.Record, frozen=True, kw_only=True):
-    ssh_key: str
+    ssh_key: Annotated[str, Meta(min_length=1, max_length=256)]
     """Its name at Lambda, which launches no machine without one."""
-    ssh_key_id: str
+    ssh_key_id: _Name
     """By which the account is known again: Lambda does not tell whose a key is."""
-    regions: tuple[str, ...]
-    image: str = IMAGE
-    admit: str = ""
+    regions: tuple[_Region, ...]
+    image: _Name = IMAGE
+    admit: Annotated[str, Meta(max_length=64)] = ""
     """The network from which machines let each other in; "": they cannot talk, and runs have one
     machine."""
     bucket_provider: str

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tradewind.base.errors import InvalidValue
+from tradewind.base.errors import BadFile, InvalidValue, NoAccess
 from tradewind.model.run import Listing, Machine, Request
 from tradewind.providers.base import Refused
 from tradewind.providers.boot import told
@@ -24,6 +24,7 @@ from tradewind.providers.lambda_cloud import names
 from tradewind.providers.lambda_cloud.api import ENDED, ENDING, Api, Instance
 from tradewind.providers.lambda_cloud.footprint import Footprint, setup_command
 from tradewind.providers.lambda_cloud.names import Name
+from tradewind.providers.lambda_cloud.usable import check_account
 
 _WHO = "tradewind.providers.lambda_cloud"
 _MOST_BYTES = 1_000_000
@@ -48,6 +49,7 @@ class LambdaMachines:
         to have ended."""
         self._packed: tuple[str, Luggage] | None = None
         self._arm: dict[str, bool] = {}
+        self._checked = False
 
     def list_machines(self) -> Listing:
         there = list(self._ours(self._api.instances()))
@@ -76,6 +78,7 @@ class LambdaMachines:
             )
         if way.market != "on_demand":
             raise Refused("not_found", f"Lambda sells nothing on the {way.market} market")
+        self._check_account()
         luggage = self._taken_along(request)
         try:
             name = names.made(self._owner, request, rank, self._api.at_s())
@@ -92,6 +95,16 @@ class LambdaMachines:
         made = self._api.launch(asked, f"launching {way.words}")
         self._bought[name.machine_id] = (name, made)
         return _machine(name)
+
+    def _check_account(self) -> None:
+        """Once: it is of the account, which the store only tells of."""
+        if self._checked:
+            return
+        try:
+            check_account(self._api, self._footprint, self._store_url)
+        except (BadFile, NoAccess) as error:
+            raise Refused("not_allowed", error.message, hint=error.hint) from None
+        self._checked = True
 
     def terminate(self, machine_ids: Sequence[str]) -> None:
         """Every machine of these names: should Lambda have launched one twice, both."""

@@ -55,7 +55,7 @@ class Look:
 
     def prepared(self, known: Footprint | None) -> Prepared[Footprint]:
         wish = self._wish
-        admit = _network(wish.admit) or (known.admit if known else "")
+        admit = _network(wish.admit or (known.admit if known else ""))
         key, line = self._key(known)
         lines = [line]
         if admit:

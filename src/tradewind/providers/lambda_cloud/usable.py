@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from tradewind.base.errors import NoAccess
 from tradewind.base.units import format_names
 from tradewind.model.run import Way
+from tradewind.providers import recorded
 from tradewind.providers.lambda_cloud.api import Api, Offered
 from tradewind.providers.lambda_cloud.facts import UNGUARDED
 from tradewind.providers.lambda_cloud.footprint import Footprint, setup_command
@@ -24,12 +25,16 @@ _MICROS_PER_CENT = 10_000
 def check_account(api: Api, footprint: Footprint, store_url: str) -> None:
     """That this key is of the account that was set up: Lambda does not tell whose a key is, but
     lists the account's SSH keys, of which one was written down."""
-    if footprint.ssh_key_id not in {each.id for each in api.ssh_keys()}:
+    keys = {each.id: each.name for each in api.ssh_keys()}
+    if footprint.ssh_key_id not in keys:
         raise NoAccess(
             f"the key of {api.key_from} is of another account than {store_url} was set up with, or"
             f" the SSH key {footprint.ssh_key} is not there any more",
             hint=f"look at LAMBDA_API_KEY; {setup_command(store_url)} sets this account up",
         )
+    if (name := keys[footprint.ssh_key_id]) != footprint.ssh_key:  # machines are asked for by it
+        what = f"its SSH key is {footprint.ssh_key!r}, and {footprint.ssh_key_id} is {name!r}"
+        raise recorded.differs("lambda", what, setup_command(store_url))
 
 
 def usable(api: Api, footprint: Footprint, ways: Sequence[Way], store_url: str) -> Usable:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +27,16 @@ class Trace(Struct, frozen=True):
     counts: tuple[int, ...]
     ends_s: tuple[float, ...]
     """Where each count ends, from the beginning of the trace."""
+
+    def __post_init__(self) -> None:
+        """It may come from a store. A trace that ends has a count for each stretch, and an end."""
+        ends = (0.0, *self.ends_s)
+        if not self.counts or len(self.counts) != len(self.ends_s) or self.nodes < 1:
+            raise InvalidValue(f"{self.trace_id} is no trace: it has not as many ends as counts")
+        if not all(0 <= count <= 10**6 for count in self.counts) or self.nodes > 10**6:
+            raise InvalidValue(f"{self.trace_id} counts machines that cannot be")
+        if not all(one <= other for one, other in pairwise(ends)) or not 1 <= ends[-1] <= 1e11:
+            raise InvalidValue(f"{self.trace_id} is no trace: its times are not in order")
 
     @property
     def length_s(self) -> float:

@@ -59,6 +59,12 @@ def nodes_in(comment: str) -> int:
     return int(found[1]) if found else 0
 
 
+def mark(owner: str) -> str:
+    """In a cluster's folder, made by setup: by it the folder is known to be this store's, and its
+    user's own."""
+    return f".of-{owner}"
+
+
 def owner_of(store_url: str) -> str:
     digest = hashlib.sha256(store_url.rstrip("/").encode()).digest()
     number, text = int.from_bytes(digest[:8]), ""

@@ -152,6 +152,13 @@ class SlurmProvider:
         login = self._logins[way.region]
         answers = login.ask(script.launch(cluster, name, flags, files), changes=True)
         doing = f"submitting {way.words}"
+        if answers["ours"].code:
+            raise Refused(
+                "not_allowed",
+                f"{doing}: {cluster.folder} on {login.shown} was not set up for this store",
+                hint=f"nothing is launched by what the store says alone;"
+                f" {setup_command(self._store_url, cluster.login)} makes its folder there",
+            )
         if answers["folder"].code:
             where = f"{cluster.folder}/{name.text} cannot be made or locked"
             raise troubles.unprepared(answers["folder"], f"{doing}: {where}")

@@ -227,7 +227,9 @@ cd / && rm -rf "$home"
 
 def launch(cluster: Cluster, name: Name, flags: list[str], files: Mapping[str, str]) -> str:
     """What is run on the login node. Where a job of that name is known already, nothing is
-    submitted; nor where Slurm cannot tell."""
+    submitted; nor where Slurm cannot tell, nor where setup has not been: what the store says could
+    name any host that its reader may log in to."""
+    mark = shlex.quote(f"{cluster.folder}/{names.mark(name.owner)}")
     folder = shlex.quote(f"{cluster.folder}/{name.text}")
     look = jobs.asking(cluster.user, name.text)
     written = "\n".join(
@@ -254,7 +256,9 @@ submit() {{
 {written}
   sbatch {submit} batch.sh
 }}
-if prepare; then
+if ! ask ours test -O {mark}; then
+  :
+elif prepare; then
   ask folder true
   found=$(known 2>&1)
   ask known test $? = 0 || printf '%s\\n' "$found" | sed 's/^/@tw error /'

@@ -126,7 +126,7 @@ class Look:
         parts = urlsplit(self._wish.store_url)
         store = unquote(parts.path) if parts.scheme == "file" else ""
         asked = login.ask(
-            f"ask folder test -d {folder}\n"
+            f"ask folder test -O {shlex.quote(f'{made.folder}/{names.mark(self._owner)}')}\n"
             f'ask home sh -c \'mkdir -p "$(dirname {folder})" && test -w "$(dirname {folder})"\'\n'
             + (f"ask store test -d {shlex.quote(store)}\n" if store else "")
             + room.asking(made.folder)
@@ -145,7 +145,9 @@ class Look:
                     f"{made.folder} cannot be made on {login.shown}: {asked['home'].words}",
                     hint="--folder names one on a file system that all nodes share",
                 )
-            line.add("make it; the nodes must share it", partial(_make, login, made.folder))
+            line.add(
+                "make it; the nodes must share it", partial(_make, login, made.folder, self._owner)
+            )
         return line
 
     def removed(self, known: Footprint | None, *, delete_store: bool) -> list[Line]:
@@ -200,9 +202,10 @@ def _must_be(what: str, name: str, there: list[str], cluster: str) -> None:
         )
 
 
-def _make(login: Login, folder: str) -> None:
-    path = shlex.quote(folder)
-    made = login.ask(f"umask 077\nask made mkdir -p {path}", changes=True)["made"]
+def _make(login: Login, folder: str, owner: str) -> None:
+    path, mark = shlex.quote(folder), shlex.quote(f"{folder}/{names.mark(owner)}")
+    script = f"make() {{ mkdir -p {path} && : > {mark}; }}\numask 077\nask made make"
+    made = login.ask(script, changes=True)["made"]
     if made.code:
         raise NoAccess(
             f"{folder} cannot be made on {login.shown}: {made.words}",
@@ -213,6 +216,7 @@ def _make(login: Login, folder: str) -> None:
 def _remove(login: Login, folder: str, owner: str) -> None:
     path = shlex.quote(folder)
     login.ask(
-        f"rm -rf {path}/{names.PREFIX}{owner}-*\nrmdir {path} 2> /dev/null\nask gone true",
+        f"rm -rf {path}/{names.PREFIX}{owner}-* {path}/{names.mark(owner)}\n"
+        f"rmdir {path} 2> /dev/null\nask gone true",
         changes=True,
     )

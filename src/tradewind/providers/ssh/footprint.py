@@ -15,6 +15,14 @@ from tradewind.providers.ssh import names
 
 KEY = keys.footprint("ssh")
 
+_Word = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._:%@-]{0,128}$")]
+_Path = Annotated[str, Meta(pattern=rf"^(|{names.PATH})$")]
+_Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+_Folder = Annotated[
+    str, Meta(pattern=r"^(|[A-Za-z0-9_][A-Za-z0-9._-]{0,127}|\.[A-Za-z0-9_-]{1,127})$")
+]
+"""What is written down becomes commands and folders."""
+
 
 class Host(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     target: Annotated[str, Meta(pattern=rf"^{names.TARGET}$")]
@@ -25,13 +33,13 @@ class Host(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many of each model, as the driver calls it."""
     memory_mb: dict[str, int] = {}
     """Of one GPU of each model."""
-    address: str = ""
+    address: _Word = ""
     """By which the others reach it."""
-    interface: str = ""
+    interface: _Word = ""
     """That has this address."""
     python: str = ""
     """Of the Python that runs there: 3.12."""
-    python_at: str = ""
+    python_at: _Path = ""
     """A folder whose Python comes before all others there; "": that of its PATH."""
     root: str = ""
     """Our folder there."""
@@ -43,9 +51,9 @@ class Host(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Footprint(recorded.Record, frozen=True, kw_only=True):
-    hosts: dict[str, Host]
+    hosts: dict[_Name, Host]
     """By their short names."""
-    folder: str = ""
+    folder: _Folder = ""
     """On each of them, below the user's home; "": the usual one."""
     network_gbps: float = 0.0
     """Between them; 0: what is assumed."""

@@ -18,6 +18,8 @@ TARGET = (
     r"(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9_][A-Za-z0-9_.-]*))(?::(?P<port>[0-9]{1,5}))?"
 )
 _TARGET = re.compile(TARGET)
+PATH = r"/[A-Za-z0-9._/+@,=-]{1,1000}"
+"""Of a folder there: it becomes a part of a command."""
 
 
 def checked(text: str) -> str:

@@ -4,6 +4,7 @@ teardown removes. Nothing else is written there, nothing is installed, and nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -66,7 +67,7 @@ def wish_of(store_url: str, named: Sequence[str], settings: Mapping[str, Any]) -
         )
     group = names.short(given.pop("group")) if given.get("group") else ""
     python = str(given.pop("python", ""))
-    if python and (not python.startswith("/") or set(python) & set("'\"\\$!`:; \t\n")):
+    if python and re.fullmatch(names.PATH, python) is None:
         raise InvalidValue(
             f"--python {python!r} is no folder on a host", hint="--python /opt/conda/bin"
         )

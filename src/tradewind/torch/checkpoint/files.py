@@ -16,6 +16,7 @@ from typing import Any
 
 from tradewind.base.decoding import UNREADABLE
 from tradewind.base.errors import BadFile, NoAccess, NotFound
+from tradewind.model import bounds
 from tradewind.torch.checkpoint.manifest import INDEX, Manifest
 from tradewind.torch.checkpoint.pieces import PIECE, checksum, open_direct
 from tradewind.torch.checkpoint.place import Place
@@ -103,7 +104,10 @@ class Files:
 
         try:
             found = json.loads(self.whole(INDEX))
-        except UNREADABLE:
+            shapes = [entry[3] for each in found["files"] for entry in each["entries"]]
+            if any(len(shape) > bounds.DIMENSIONS for shape in shapes):
+                found = None
+        except (*UNREADABLE, LookupError, TypeError, AttributeError):
             found = None
         if not isinstance(found, dict):
             raise BadFile(f"{self._key(INDEX)} is damaged: it is not an index of a checkpoint")

@@ -17,6 +17,7 @@ from typing import Any
 
 from tradewind.base.decoding import UNREADABLE
 from tradewind.base.errors import BadFile, InvalidValue, TradewindError
+from tradewind.model import bounds
 from tradewind.torch.checkpoint.layout import Told
 from tradewind.torch.checkpoint.pieces import PIECE, checksum
 
@@ -75,6 +76,8 @@ def decode(data: bytes, key: str) -> Manifest:
             raise BadFile(f"{key} is damaged: it names files outside of its folder")
         if world < 1 or not all(map(_is_covered, files.values())) or not _all_there(files, world):
             raise BadFile(f"{key} is damaged: it does not name all of its files")
+        if files[INDEX][0] > min(bounds.INDEX, bounds.INDEX_RANK * (world + 1)):
+            raise BadFile(f"{key} is damaged: its index is larger than any can be")
         return Manifest(step, leg, world, words["folder"], files)
     except TradewindError:
         raise
@@ -92,6 +95,8 @@ def _is_covered(file: tuple[int, tuple[int, ...]]) -> bool:
 
 
 def _all_there(files: Collection[str], world: int) -> bool:
+    if len(files) != world + 2:  # asked first: `world` may be any number
+        return False
     return {METADATA, INDEX, *map(of_rank, range(world))} == set(files)
 
 

@@ -94,7 +94,7 @@ def export(
     for found in shelf.sound(place, None, bad, warn):
         seen = True
         try:
-            return _written(place, found, to, kind, part, config)
+            return _written(place, found, to, kind, part, config, force=force)
         except BadFile as error:
             warn(f"the checkpoint {found.key} is not used: {error.message}")
     if seen or bad:
@@ -119,7 +119,14 @@ def _kind(to: Path) -> str:
 
 
 def _written(
-    place: Place, found: Found, to: Path, kind: str, part: str, config: bytes | None
+    place: Place,
+    found: Found,
+    to: Path,
+    kind: str,
+    part: str,
+    config: bytes | None,
+    *,
+    force: bool,
 ) -> Exported:
     target = to / MODEL if kind == "folder" else to
     beside = target.with_name(f".{target.name}.{os.getpid()}.new")
@@ -142,7 +149,7 @@ def _written(
             beside.unlink(missing_ok=True)
     missing = _missing(told)
     if kind == "folder":
-        missing += _with_config(to, told, part, config)
+        missing += _with_config(to, told, part, config, force=force)
     return Exported(to, found.step, found.leg, len(boxes), size, tuple(missing))
 
 
@@ -300,7 +307,7 @@ def _missing(told: dict[str, Any] | None) -> list[str]:
 
 
 def _with_config(
-    folder: Path, told: dict[str, Any] | None, part: str, config: bytes | None
+    folder: Path, told: dict[str, Any] | None, part: str, config: bytes | None, *, force: bool
 ) -> list[str]:
     """Writes config.json, if anybody knows it; what is missing."""
     target, missing = folder / CONFIG, ["tokenizer files: they are not part of a training's state"]
@@ -310,6 +317,10 @@ def _with_config(
     if data is not None:
         try:
             json.loads(data)
+            if target.is_symlink() or (target.exists() and not force):
+                if target.read_bytes() == data:
+                    return missing
+                return [f"a new {CONFIG}: another one is there (--force overwrites it)", *missing]
             target.write_bytes(data)
             return missing
         except UNREADABLE:

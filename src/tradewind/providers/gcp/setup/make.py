@@ -6,7 +6,6 @@ was made is found by its name and its mark.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
@@ -16,14 +15,13 @@ from msgspec import Struct, structs
 from tradewind.base.errors import InvalidValue, NoAccess, NotFound
 from tradewind.model import buckets
 from tradewind.providers.changes import Prepared
+from tradewind.providers.gcp import proven
 from tradewind.providers.gcp.api import Google
 from tradewind.providers.gcp.footprint import Footprint, bucket_of, is_home, name
 from tradewind.providers.gcp.operations import last
 from tradewind.providers.gcp.setup import accounts, bucket, fast, network, roles, services, things
 from tradewind.providers.gcp.setup.calls import Calls
 from tradewind.providers.gcp.setup.things import Things
-
-_IMAGE = re.compile(r"projects/[a-z0-9.:-]+/global/images/(family/)?[a-z0-9-]+")
 
 
 class Wish(Struct, frozen=True, kw_only=True):
@@ -87,11 +85,7 @@ def prepared(calls: Calls, wish: Wish, seen: Seen, known: Footprint | None) -> P
         check_image(calls, image)
 
     image = wish.image or (known.image if known else "")
-    if image and not _IMAGE.fullmatch(image):
-        raise InvalidValue(
-            f"{image!r} names no image",
-            hint="projects/PROJECT/global/images/family/FAMILY, or …/images/IMAGE",
-        )
+    proven.check_image(image, calls.project)
     if "compute" not in calls.off:
         look_at_regions()
     called, marked = name(wish.store_url), f"Machines of {wish.store_url}"

@@ -30,7 +30,9 @@ Answer = dict[str, Any]
 def launch(owned: Path, asked: Answer) -> Answer:
     told = asked["machine"]
     machines = owned / "machines"
-    machines.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not owned.is_dir():  # setup makes it: whoever has another write down this host has not
+        return _refused("not_allowed", "it was not set up for this store: it has no folder of it")
+    machines.mkdir(mode=0o700, exist_ok=True)
     final = machines / folders.check(told["machine_id"])
     with folders.alone(owned / "launching"):
         for each in _folders(machines):
