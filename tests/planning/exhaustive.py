@@ -208,7 +208,7 @@ def _tried(question: Question) -> list[tuple[float, float, float]]:
     """Tokens a second, band and likelihood to fit of the best layouts, one after another."""
     constants = fitted()
     best: dict[float, tuple[float, float, float]] = {}
-    most = dict.fromkeys(speeds.USUAL.doubts, 0.0)
+    most = dict.fromkeys(speeds.USUAL.fits, 0.0)
     try:
         check(question)
         listed = layouts(question, coarse=speeds.USUAL.coarse)
@@ -217,16 +217,16 @@ def _tried(question: Question) -> list[tuple[float, float, float]]:
     for layout in listed:
         case = cases(question, [layout])
         likely = float(fit_probability(case, memory_use(case, constants), constants)[0])
-        if likely < speeds.SURE:
+        if likely < min(most):
             continue
         rate = float(step_time(case, constants).tokens_per_s[0]) * question.devices
-        for doubt in most:
-            wanted = rate * float(preference(case)[0]) * likely**doubt
-            if wanted > most[doubt]:
-                most[doubt] = wanted
+        for fits in most:
+            wanted = rate * float(preference(case)[0]) * likely**speeds.USUAL.doubt
+            if likely >= fits and wanted > most[fits]:
+                most[fits] = wanted
                 width = band_of(question, kinds(case)[0], float(half_width(case)[0]))[0]
-                best[doubt] = rate, width, likely
-    return list(best.values())
+                best[fits] = rate, width, likely
+    return list(dict.fromkeys(best.values()))
 
 
 def cheapest(workload: Workload, ways: list[Way], now: datetime) -> Way | None:
