@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.catalog import capacity, clusters, hazards
+from tradewind.catalog import capacity, clusters, hazards, places
 from tradewind.catalog import query as queries
 from tradewind.catalog.account import rows_of
 from tradewind.catalog.query import Query
@@ -107,7 +107,7 @@ def goods(catalog: Catalog, limits: Limits, now: datetime) -> Goods:
     if key not in table.memo:
         table.memo[key] = _columns(catalog, today)
     base: dict[str, Any] = table.memo[key]
-    allowed = np.array([limits.allows(*place) for place in base["places"]])
+    allowed = np.array([places.allows(limits, *place) for place in base["places"]])
     answers = _answers(catalog, base["rows"])
     wanted = np.array([limits.allows_accelerator(kind.accelerator) for kind in base["kinds"]])
     return Goods(

@@ -178,8 +178,8 @@ def _picked(
     deep = max(map(len, layouts.values()), default=1)
     table = np.full((deep, len(goods.kinds), wide), -1)
     for (kind, nodes), group in of_group.items():
-        several = layouts.get(group, [])
-        table[: len(several), kind, nodes] = several
+        different = layouts.get(group, [])
+        table[: len(different), kind, nodes] = different
     depth = (table >= 0).any(axis=1).sum(axis=0)
     modes = allowed_modes(limits)
     ways = [(name, False) for name in modes]

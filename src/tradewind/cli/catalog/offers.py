@@ -58,7 +58,11 @@ _UNIT = {
 @click.option("-m", "--memory", metavar="SIZE", help="Least memory of each accelerator, e.g. 80GB.")
 @click.option("-p", "--provider", multiple=True, metavar="GLOB", help="Provider. Repeatable.")
 @click.option(
-    "-r", "--region", multiple=True, metavar="GLOB", help="Region, e.g. 'eu-*'. Repeatable."
+    "-r",
+    "--region",
+    multiple=True,
+    metavar="GLOB",
+    help="Region: EU, US, Asia, DE, 'eu-*'. Repeatable.",
 )
 @click.option("-z", "--zone", multiple=True, metavar="GLOB", help="Zone. Repeatable.")
 @click.option(
