@@ -22,7 +22,7 @@ from tradewind.estimate.layouts import layouts, preference
 from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
-from tradewind.model import Market, Offer, Price, Workload
+from tradewind.model import Market, Offer, Price, Workload, driven
 from tradewind.planning import finish, search, speeds
 from tradewind.planning.rates import Rates, home
 
@@ -53,6 +53,9 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
         if not limits.allows(offer.provider, offer.region):
             continue
         if not offer.accelerator or not limits.allows_accelerator(offer.accelerator):
+            continue
+        chip = catalog.accelerators[offer.accelerator]
+        if not limits.accelerators and driven.undriven(offer.provider, chip.name, chip.vendor):
             continue
         for nodes in range(1, (limits.max_nodes or 16) + 1):
             if nodes * offer.accelerator_count > (limits.max_accelerators or inf):

@@ -97,6 +97,8 @@ class Plan:
     co2_kg_high: float = 0.0
     grid: str = ""
     """Whose intensity that is, and what is doubtful about it."""
+    not_ours: str = ""
+    """Why a run cannot launch it (`model/driven.py`); empty where it can."""
 
     @property
     def accelerators(self) -> int:

@@ -17,7 +17,7 @@ from tradewind.economics import carbon
 from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
-from tradewind.model import Workload
+from tradewind.model import Workload, driven
 from tradewind.model.areas import SPELLED, countries
 from tradewind.model.plan import Later, Plan, Plans, Relaxation, Surer
 from tradewind.planning import choose, why
@@ -364,6 +364,7 @@ class Planner:
             network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
             commit=commitment_of(mode),
             spot_by=_spot_by(shelf, good) if mode == "spot" else "",
+            not_ours="" if shelf.own[good] else _not_ours(table.columns["provider"][row], chip),
             **self._moving(row, fast.state_bytes, float(c.every_s[i])),
             **self._emitted(chip, row, kind.each * c.nodes[i] * (c.on_demand_h[i] + c.spot_h[i])),
         )
@@ -457,6 +458,10 @@ def _named_places(limits: Limits, known: Iterable[tuple[str, str]]) -> None:
         close = get_close_matches(name.lower(), lower, n=3)
         near = " or ".join(lower[one] for one in close) or ", ".join(SPELLED.values())
         raise InvalidValue(f"no region is called {name!r}", hint=f"did you mean {near}?")
+
+
+def _not_ours(provider: str, chip: Accelerator) -> str:
+    return driven.not_ours(provider, chip.name, chip.vendor)
 
 
 def _had_by(shelf: Goods, good: int, held: Sequence[str]) -> str:
