@@ -11,7 +11,6 @@ milliseconds a kilometre as eight of ten measured pairs stay below.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from math import asin, cos, radians, sin, sqrt
@@ -72,6 +71,8 @@ def named(text: str) -> str:
     provider, slash, region = text.strip().partition("/")
     found = metro_of(provider, region) if slash else None
     if found is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, metros(), n=3)
         listed = ", ".join(near or metros())
         raise InvalidValue(f"{text!r} is no city that we know", hint=f"for example {listed}, "
