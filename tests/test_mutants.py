@@ -4,10 +4,11 @@ import ast
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 import mutants  # type: ignore[import-not-found]
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_each_fault_can_be_put_in() -> None:

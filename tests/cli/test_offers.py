@@ -33,8 +33,15 @@ def test_the_table_says_what_was_left_out(cli: Cli, stocked: Path) -> None:
     assert "europe-west4-b" in lines[3]
     assert "4 offers shown" in ran.out
     assert "Left out: 1 stale (over 180 days old), 1 absurdly cheap." in ran.out
+    assert "Of 2 of 5 providers nothing else is known: azure, peer." in ran.out
     assert "\x1b" not in ran.out
     assert ran.err == ""
+
+
+def test_stale_offers_can_be_shown(cli: Cli, stocked: Path) -> None:
+    ran = cli("offers", "--stale", "-p", "azure")
+    assert "400d" in ran.out
+    assert "absurdly" in cli("offers", "--stale").out, "what is in doubt is still left out"
 
 
 def test_json_is_exact_and_complete(cli: Cli, stocked: Path) -> None:
@@ -127,7 +134,9 @@ def test_limits(cli: Cli, stocked: Path) -> None:
         (["6000"], 3, "ambiguous"),
         (["h100", "-p", "awz"], 3, "did you mean aws"),
         (["h100", "-r", "mars-*"], 3, "without --region there are 2"),
-        (["a100", "-p", "azure"], 3, "Left out: 1 stale"),
+        (["a100", "-p", "azure"], 3, "1 offer of azure, with prices that are 400 days old"),
+        (["a100", "-p", "azure"], 3, "--stale shows them"),
+        (["--stale", "--fresh-within", "30d"], 2, "exclude each other"),
         (["h100", "--max-price", "1"], 3, "without --max-price there are 2"),
         (["h100", "--in-stock"], 3, "leave out --in-stock"),
         (["h100:8", "-n", "4"], 2, "the count says 4"),

@@ -22,7 +22,7 @@ from tradewind.estimate.layouts import layouts, preference
 from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
-from tradewind.model import Market, Offer, Price, Workload
+from tradewind.model import Market, Offer, Price, Workload, driven
 from tradewind.model.usage import GB
 from tradewind.planning import finish, search, speeds
 from tradewind.planning.rates import Rates, home
@@ -59,6 +59,9 @@ def every_way(workload: Workload, catalog: Catalog, now: datetime) -> list[Way]:
         if not limits.allows(offer.provider, offer.region):
             continue
         if not offer.accelerator or not limits.allows_accelerator(offer.accelerator):
+            continue
+        chip = catalog.accelerators[offer.accelerator]
+        if not limits.accelerators and driven.undriven(offer.provider, chip.name, chip.vendor):
             continue
         for nodes in range(1, (limits.max_nodes or 16) + 1):
             if nodes * offer.accelerator_count > (limits.max_accelerators or inf):
@@ -254,7 +257,7 @@ def _tried(question: Question) -> list[tuple[float, float, float]]:
     """Tokens a second, band and likelihood to fit of the best layouts, one after another."""
     constants = fitted()
     best: dict[float, tuple[float, float, float]] = {}
-    most = dict.fromkeys(speeds.USUAL.doubts, 0.0)
+    most = dict.fromkeys(speeds.USUAL.fits, 0.0)
     try:
         check(question)
         listed = layouts(question, coarse=speeds.USUAL.coarse)
@@ -263,16 +266,16 @@ def _tried(question: Question) -> list[tuple[float, float, float]]:
     for layout in listed:
         case = cases(question, [layout])
         likely = float(fit_probability(case, memory_use(case, constants), constants)[0])
-        if likely < speeds.SURE:
+        if likely < min(most):
             continue
         rate = float(step_time(case, constants).tokens_per_s[0]) * question.devices
-        for doubt in most:
-            wanted = rate * float(preference(case)[0]) * likely**doubt
-            if wanted > most[doubt]:
-                most[doubt] = wanted
+        for fits in most:
+            wanted = rate * float(preference(case)[0]) * likely**speeds.USUAL.doubt
+            if likely >= fits and wanted > most[fits]:
+                most[fits] = wanted
                 width = band_of(question, kinds(case)[0], float(half_width(case)[0]))[0]
-                best[doubt] = rate, width, likely
-    return list(best.values())
+                best[fits] = rate, width, likely
+    return list(dict.fromkeys(best.values()))
 
 
 def cheapest(workload: Workload, ways: list[Way], now: datetime) -> Way | None:

@@ -274,3 +274,52 @@ def test_one_s_own_machines_compete() -> None:
     assert found.best is not None
     assert found.best.instance_type == "desk"
     assert found.best.own
+
+
+def test_an_area_means_residency() -> None:
+    """A region that is called `eu` may be anywhere; what is in the EU is so by its country."""
+    catalog = small(
+        row("coreweave", "H100-SXM", 8, on_demand=1, region="eu", instance_type="a"),
+        row("aws", "H100-SXM", 8, on_demand=60, region="eu-west-2", instance_type="b"),
+        row("aws", "H100-SXM", 8, on_demand=70, region="eu-central-1", instance_type="c"),
+        row("gcp", "H100-SXM", 8, on_demand=80, region="europe-west4", instance_type="d"),
+        row("gcp", "H100-SXM", 8, on_demand=40, region="us-central1", instance_type="e"),
+    )
+    work = Workload(train=GPT2, limits=Limits(regions=("EU",)))
+    found = plan(work, catalog=catalog, now=NOW)
+    assert {one.region for one in found.plans} == {"eu-central-1", "europe-west4"}
+    assert any("EU is 2 regions of 2 providers, in DE, NL" in note for note in found.notes)
+    us = plan(replace(work, limits=Limits(regions=("us",))), catalog=catalog, now=NOW)
+    assert {one.region for one in us.plans} == {"us-central1"}
+
+
+def test_a_region_that_nobody_has_is_an_error() -> None:
+    catalog = small(row("aws", "H100-SXM", 8, on_demand=60, region="eu-west-1"))
+    work = Workload(train=GPT2, limits=Limits(regions=("eu-wst-1",)))
+    with pytest.raises(InvalidValue, match="no region is called 'eu-wst-1'") as caught:
+        plan(work, catalog=catalog, now=NOW)
+    assert "eu-west-1" in (caught.value.hint or "")
+
+
+def test_what_no_run_can_drive_competes_only_where_it_is_named() -> None:
+    """The images of runs at AWS have no driver for a V100; what azure's can do nobody has tried."""
+    catalog = small(
+        row("aws", "V100-16GB", 8, on_demand=1, instance_type="p3.16xlarge"),
+        row("aws", "Trainium1", 16, on_demand=1, instance_type="trn1.32xlarge"),
+        row("azure", "V100-16GB", 8, on_demand=8, instance_type="nd40"),
+        row("aws", "A100-80GB", 8, on_demand=9, instance_type="p4de"),
+    )
+    work = Workload(train=GPT2, limits=Limits(confidence=0.5))
+    found = plan(work, catalog=catalog, now=NOW)
+    assert {one.instance_type for one in found.plans} == {"nd40", "p4de"}
+    assert {one.instance_type: one.not_ours for one in found.plans} == {
+        "p4de": "", "nd40": "runs cannot rent at azure",
+    }  # fmt: skip
+    lost = {loser.instance_type: loser for loser in found.losers}
+    assert "begins with the T4" in lost["p3.16xlarge"].why
+    assert lost["trn1.32xlarge"].kind == "chip"
+    named = replace(work, limits=replace(work.limits, accelerators=("V100*",)))
+    best = plan(named, catalog=catalog, now=NOW).best
+    assert best is not None
+    assert best.instance_type == "p3.16xlarge"
+    assert "begins with the T4" in best.not_ours

@@ -132,3 +132,17 @@ def test_words_mean_something_to_the_estimate() -> None:
     assert {stack_of(name) for name in values.STACKS} == set(ESTIMATED) - {"megatron-preFA"}
     assert set(values.SHARDINGS) == set(SHARDINGS)
     assert set(values.RECOMPUTES) == set(RECOMPUTES)
+
+
+def test_an_area_is_every_region_in_its_countries() -> None:
+    """A region that is called `eu` is of who knows which country."""
+    limits = Limits(regions=("EU", "us-east-1"), exclude=("aws/eu-west-3",))
+    assert limits.allows("aws", "eu-central-1", "DE")
+    assert limits.allows("aws", "us-east-1", "US")
+    assert not limits.allows("aws", "eu-west-3", "FR")
+    assert not limits.allows("aws", "eu-west-2", "GB")
+    assert not limits.allows("coreweave", "eu", "")
+    without = Limits(exclude=("US",))
+    assert without.allows("gcp", "europe-west4", "NL")
+    assert not without.allows("gcp", "us-east1", "US")
+    assert not without.allows("vultr", "any", ""), "it may be there"

@@ -77,9 +77,19 @@ class On:
         return tuple(at.cloud.name for at in self._at)
 
     def _keep_to(self, regions: Sequence[str]) -> None:
+        from tradewind.catalog import places
+        from tradewind.model.areas import countries
+
         there = sorted({region for at in self._at for region in at.regions})
+        lands = {land for text in regions for land in countries(text)}
+        kept = {
+            region
+            for at in self._at
+            for region in at.regions
+            if region in regions or places.country_of(at.cloud.name, region) in lands
+        }
         for region in regions:
-            if region not in there:
+            if region not in there and not (kept and countries(region)):
                 close = get_close_matches(region, there, n=1, cutoff=0.8)
                 meant = f" (did you mean {close[0]}?)" if close else ""
                 adds = self._at[0].cloud.setup_command(self._store_url, region)
@@ -88,18 +98,20 @@ class On:
                     hint=f"set up: {', '.join(there)}; {adds} adds it",
                 )
         for at in self._at:
-            at.regions = tuple(each for each in at.regions if each in regions)
+            at.regions = tuple(each for each in at.regions if each in kept)
         self._at = [at for at in self._at if at.regions]
 
     def limited(self, work: Workload) -> Workload:
         """As the workload says, and here only."""
         from dataclasses import replace
 
+        from tradewind.catalog import places
+
         named = tuple(
             f"{at.cloud.name}/{region}"
             for at in self._at
             for region in at.regions
-            if work.limits.allows(at.cloud.name, region)
+            if places.allows(work.limits, at.cloud.name, region)
         )
         if not named:
             raise NotFound(

@@ -1,6 +1,6 @@
 """By how much a plan is dearer than the least that looking everywhere finds.
 
-The planner takes one or two layouts for each number of machines, tries micro-batches in steps of
+The planner takes up to four layouts for each number of machines, tries micro-batches in steps of
 two, and one zone of each region. Here all finer micro-batches and degrees compete, every zone, and
 the fastest layout for each of several likelihoods to fit.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tradewind.catalog import Catalog
     from tradewind.model import Workload
 
-_FITS = (0.8, 0.9, 0.95, 0.98, 0.995)
+_EVERYWHERE = Care(coarse=1.2, fits=(0.8, 0.9, 0.95, 0.98, 0.995), doubt=0.0, zones=True)
 _BEATEN = 1e-6
 
 
@@ -58,18 +58,12 @@ def regret(work: Workload, catalog: Catalog, now: datetime) -> float | None:
     planner = Planner(work, catalog, now=now, rates=rates)
     usual = planner.search()
     ours = planner.asking(usual)
-    least = _least(planner, [*_everywhere(planner), usual])
+    least = _least(planner, [planner.search(_EVERYWHERE), usual])
     if least is None:
         return None
     if ours.first is None:
         return inf
     return max(ours.expected(ours.first) / least - 1, 0.0)
-
-
-def _everywhere(planner: Planner) -> list[Any]:
-    return [
-        planner.search(Care(coarse=1.2, sure=fits, doubts=(0.0,), zones=True)) for fits in _FITS
-    ]
 
 
 def _least(planner: Planner, searches: Sequence[Any]) -> float | None:

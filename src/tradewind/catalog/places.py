@@ -11,28 +11,29 @@ milliseconds a kilometre as eight of ten measured pairs stay below.
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from math import asin, cos, radians, sin, sqrt
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tradewind.base import csvfile
 from tradewind.base.errors import BadFile, InvalidValue
+from tradewind.model.areas import AREAS, countries
+
+if TYPE_CHECKING:
+    from tradewind.model import Limits
 
 _DATA = Path(__file__).parent / "data"
 METROS, ROUND_TRIPS = _DATA / "metros.csv", _DATA / "round_trips.csv"
 NEAR_MS = 3.0
 """Within a city, from door to door of two clouds."""
 MS_A_KM = 0.0212
-EU = (
-    "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK"
-).split()  # fmt: skip
-"""Member states: what `EU` means in `residency`."""
 _EARTH_KM = 6371.0
 # A region that is a country, or names one: `DE`, `France/FR/EU`, `CA/NA`.
 _COUNTRY = re.compile(r"(?:[^/]+/)?([A-Z]{2})/(?:NA|SA|EU|AS|AF|OC)|([A-Z]{2})")
+# And one that begins with its name: `us-east-2`, `CANADA-1`. `eu` and `ap` are no countries.
+_NAMED = {"us": "US", "usa": "US", "canada": "CA", "korea": "KR", "norway": "NO"}
 
 
 class Metro(NamedTuple):
@@ -70,6 +71,8 @@ def named(text: str) -> str:
     provider, slash, region = text.strip().partition("/")
     found = metro_of(provider, region) if slash else None
     if found is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name, metros(), n=3)
         listed = ", ".join(near or metros())
         raise InvalidValue(f"{text!r} is no city that we know", hint=f"for example {listed}, "
@@ -96,20 +99,18 @@ def country_of(provider: str, region: str) -> str:
     if metro is not None:
         return metros()[metro].country
     found = _COUNTRY.fullmatch(region)
-    return (found[1] or found[2]) if found else ""
+    if found and not (found[2] and countries(found[2]) != {found[2]}):
+        return found[1] or found[2]
+    return _NAMED.get(re.split("[-_]", region.lower())[0], "")
 
 
-def countries(text: str) -> tuple[str, ...]:
-    """Of `DE` and `EU`; nothing where it is neither."""
-    name = text.upper()
-    if name == "EU":
-        return tuple(EU)
-    return (name,) if name in known_countries() else ()
+def allows(limits: Limits, provider: str, region: str) -> bool:
+    return limits.allows(provider, region, country_of(provider, region))
 
 
 @cache
 def known_countries() -> tuple[str, ...]:
-    return tuple(sorted({metro.country for metro in metros().values()} | set(EU)))
+    return tuple(sorted({metro.country for metro in metros().values()} | AREAS["EU"]))
 
 
 def round_trip(one: str, other: str) -> RoundTrip:

@@ -15,9 +15,10 @@ from functools import cached_property
 from typing import Any, TypeVar, overload
 
 from tradewind.base.errors import InvalidValue
-from tradewind.catalog import doubts
+from tradewind.catalog import doubts, places
 from tradewind.catalog.table import GROUPS_OF, OfferTable
 from tradewind.model import Accelerator, Market, Offer, Price
+from tradewind.model.areas import countries
 
 T = TypeVar("T")
 SORTS = ("accelerator-hour", "hour", "pflop-hour", "gb-hour")
@@ -33,7 +34,8 @@ Patterns = str | Sequence[str] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """`None` means any. Providers, regions, zones and types are globs, case ignored."""
+    """`None` means any. Providers, regions, zones and types are globs, case ignored; a region may
+    be an area (`EU`, `US`, `Asia`, `DE`)."""
 
     accelerators: frozenset[str] | None = None  # canonical; empty set: CPU-only machines
     count: float | None = None
@@ -258,7 +260,9 @@ def matching(table: OfferTable, query: Query) -> Sequence[int]:
         keep("accelerator_count", lambda count: abs(count - (query.count or 0)) < 1e-3)
     for column in ("provider", "region", "zone", "instance_type"):
         patterns = getattr(query, column)
-        if patterns is not None:
+        if column == "region" and patterns is not None and any(map(countries, _several(patterns))):
+            tests.append(_in_areas(table, _several(patterns)))
+        elif patterns is not None:
             keep(column, _glob(patterns))
     tests.sort(key=lambda test: len(test[1]))
     rows: Sequence[int] = range(len(table))
@@ -274,14 +278,34 @@ def matching(table: OfferTable, query: Query) -> Sequence[int]:
     return rows
 
 
+def _in_areas(table: OfferTable, patterns: Sequence[str]) -> tuple[Sequence[int], set[int]]:
+    """Of regions that are globs, or areas (`EU`) which hold every region in their countries."""
+    lands = {land for text in patterns for land in countries(text)}
+    named = _glob([text for text in patterns if not countries(text)])
+    providers, regions = table.columns["provider"], table.columns["region"]
+    many = len(regions.values)
+    codes = [one * many + other for one, other in zip(providers.codes, regions.codes, strict=True)]
+
+    def fits(code: int) -> bool:
+        provider, region = providers.values[code // many], regions.values[code % many]
+        return named(region) or places.country_of(provider, region) in lands
+
+    return codes, {code for code in set(codes) if fits(code)}
+
+
 def literal(name: str) -> str:
     """A name as a glob that matches only itself."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
+def _several(patterns: str | Sequence[str]) -> Sequence[str]:
+    return [patterns] if isinstance(patterns, str) else patterns
+
+
 def _glob(patterns: str | Sequence[str]) -> Callable[[str], bool]:
-    several = [patterns] if isinstance(patterns, str) else patterns
-    joined = re.compile("|".join(fnmatch.translate(p.lower()) for p in several) or "(?!)")
+    joined = re.compile(
+        "|".join(fnmatch.translate(p.lower()) for p in _several(patterns)) or "(?!)"
+    )
     return lambda text: joined.match(text.lower()) is not None
 
 

@@ -105,6 +105,7 @@ def on_record(stack: str, generation: str) -> bool:
     return _published().has(stack, generation)
 
 
+@cache
 def reason(kind: Kind) -> str:
     """Why the band is as wide as it is, in words."""
     familiarity = _published().familiarity(kind)

@@ -132,7 +132,16 @@ class Cases:
         return cls(**{name: np.broadcast_to(array, size) for name, array in arrays.items()})
 
     def take(self, mask: Any) -> Cases:
-        return Cases(**{f.name: getattr(self, f.name)[mask] for f in fields(self)})
+        import numpy as np
+
+        size = len(self.layers[mask])
+
+        def taken(column: Any) -> Any:
+            if column.strides == (0,):  # one value for all stays one
+                return np.broadcast_to(column[:1], size)
+            return column[mask]
+
+        return Cases(**{f.name: taken(getattr(self, f.name)) for f in fields(self)})
 
 
 _WORDS = ("generation", "chip", "stack")

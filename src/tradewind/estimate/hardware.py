@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from tradewind.base.errors import InvalidValue
@@ -26,9 +27,14 @@ _NOT_FOR_TRAINING = re.compile("Inferentia|Qualcomm|FPGA|MI25$|Radeon-Pro-V520")
 
 def generation(accelerator: Accelerator) -> str:
     """The family whose efficiency it shares; the nearest kin where it has none of its own."""
-    name = accelerator.architecture.lower()
+    return _generation(accelerator.name, accelerator.architecture, accelerator.release_year)
+
+
+@cache
+def _generation(chip: str, architecture: str, year: int) -> str:
+    name = architecture.lower()
     if name.startswith("tpu"):
-        return accelerator.name.lower()
+        return chip.lower()
     for known in ("pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell"):
         if known in name:
             return known
@@ -41,7 +47,7 @@ def generation(accelerator: Accelerator) -> str:
     }.items():
         if word in name:
             return known
-    return "pascal" if accelerator.release_year < 2017 else "ampere"
+    return "pascal" if year < 2017 else "ampere"
 
 
 def power(accelerator: Accelerator) -> float:

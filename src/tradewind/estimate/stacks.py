@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from tradewind.base.errors import InvalidValue
 from tradewind.estimate.cases import STACKS
@@ -22,6 +23,11 @@ def usual(accelerator: Accelerator) -> str:
 
 def taken_as(name: str, accelerator: Accelerator) -> str:
     """One of STACKS. InvalidValue where nothing resembles the name, or the chip cannot run it."""
+    return _taken_as(name, accelerator.name, generation(accelerator).startswith(_XLA_ONLY))
+
+
+@cache
+def _taken_as(name: str, chip: str, xla_only: bool) -> str:
     plain = name.strip().lower()
     if plain not in STACKS and not any(word in plain for word in KIN):
         raise InvalidValue(
@@ -29,10 +35,9 @@ def taken_as(name: str, accelerator: Accelerator) -> str:
             hint=f"one of {', '.join(STACKS)}, or a name with one of: {', '.join(KIN)}",
         )
     ours = stack_of(plain)
-    xla_only = generation(accelerator).startswith(_XLA_ONLY)
     if xla_only and not ours.startswith("xla"):
         raise InvalidValue(
-            f"{accelerator.name} does not run {name}: it trains through XLA",
+            f"{chip} does not run {name}: it trains through XLA",
             hint="--stack xla-tpu, or leave it out",
         )
     if ours.startswith("xla"):

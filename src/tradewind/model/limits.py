@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from tradewind.model import checks
+from tradewind.model.areas import countries
 from tradewind.model.checks import Fault
 from tradewind.model.offer import MARKETS
 
@@ -25,8 +26,9 @@ AS_FAST = 0.8
 class Limits:
     """What a plan must keep to. None means no limit; names take globs, and capitals do not matter.
 
-    A region is `eu-*` of any provider or `aws/eu-west-1` of one. What `exclude` matches (a provider
-    or a region, written as in `regions`) is out, whatever else is allowed.
+    A region is `eu-*` of any provider or `aws/eu-west-1` of one; `EU`, `US`, `Asia` and `DE` are
+    all regions in those countries (`areas.py`). What `exclude` matches (a provider or a region,
+    written as in `regions`) is out, whatever else is allowed.
     """
 
     deadline: datetime | None = None
@@ -88,14 +90,17 @@ class Limits:
         """What a kilogram costs in the ranking."""
         return _carbon(self.carbon)[1] if self.carbon else 0.0
 
-    def allows(self, provider: str, region: str) -> bool:
+    def allows(self, provider: str, region: str, country: str = "") -> bool:
+        """`country` by its two letters. Where it is not known, a region is in no area that is
+        wanted, and may be in one that is excluded."""
         if self.exclude and (
-            _fits(provider, self.exclude) or _in_place(provider, region, self.exclude)
+            _fits(provider, self.exclude)
+            or _in_place(provider, region, country, self.exclude, unknown=True)
         ):
             return False
         if self.providers is not None and not _fits(provider, self.providers):
             return False
-        return self.regions is None or _in_place(provider, region, self.regions)
+        return self.regions is None or _in_place(provider, region, country, self.regions)
 
     def allows_market(self, market: str) -> bool:
         return self.markets is None or market in self.markets
@@ -186,9 +191,20 @@ def _assumption(text: str) -> tuple[str, float]:
     return (found[1] or "*").strip(), float(found[2]) / 100
 
 
-def _in_place(provider: str, region: str, patterns: Collection[str]) -> bool:
-    """Some regions have slashes of their own (`France/FR/EU`), so both spellings are tried."""
-    return _fits(region, patterns) or _fits(f"{provider}/{region}", patterns)
+def _in_place(
+    provider: str, region: str, country: str, patterns: Collection[str], unknown: bool = False
+) -> bool:
+    """Some regions have slashes of their own (`France/FR/EU`), so both spellings are tried.
+    `unknown`: what is said where nobody knows the country."""
+    for text in patterns:
+        lands = countries(text)
+        if lands:
+            fits = country in lands if country else unknown
+        else:
+            fits = _fits(region, (text,)) or _fits(f"{provider}/{region}", (text,))
+        if fits:
+            return True
+    return False
 
 
 def _carbon(text: str) -> tuple[float | None, float]:

@@ -102,6 +102,8 @@ class Plan:
     nothing is said but that; then its machines are stopped."""
     grid: str = ""
     """Whose intensity that is, and what is doubtful about it."""
+    not_ours: str = ""
+    """Why a run cannot launch it (`model/driven.py`); empty where it can."""
 
     @property
     def accelerators(self) -> int:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.catalog import capacity, clusters, hazards
+from tradewind.catalog import capacity, clusters, hazards, places
 from tradewind.catalog import query as queries
 from tradewind.catalog.account import rows_of
 from tradewind.catalog.query import Query
 from tradewind.catalog.table import Coded
-from tradewind.model import Limits
+from tradewind.model import Limits, driven
 
 if TYPE_CHECKING:
     from typing import Any
@@ -77,7 +77,8 @@ class Goods:
     prices: dict[str, Column]  # micro-dollars an hour, NaN where there is none to trust
     most: dict[str, Column]  # machines at once
     in_place: Flags  # where the limits allow it
-    is_wanted: Flags  # of an accelerator that they allow
+    is_wanted: Flags  # of an accelerator that they allow, and that a run can drive unless named
+    driven: Flags  # by the image that a run's machines start from, as far as is known
     own: Flags
     held_h: Column  # until what is held ends; infinite where that is not told
     seen: Column  # of spot of late: 1 it could be had, -1 it could not, 0 nobody looked
@@ -108,13 +109,15 @@ def goods(catalog: Catalog, limits: Limits, now: datetime) -> Goods:
     if key not in table.memo:
         table.memo[key] = _columns(catalog, today)
     base: dict[str, Any] = table.memo[key]
-    allowed = np.array([limits.allows(*place) for place in base["places"]])
+    allowed = np.array([places.allows(limits, *place) for place in base["places"]])
     answers = _answers(catalog, base["rows"])
     wanted = np.array([limits.allows_accelerator(kind.accelerator) for kind in base["kinds"]])
+    # What no run can drive competes only where it is named.
+    ours = np.full(len(base["rows"]), True) if limits.accelerators else base["driven"]
     return Goods(
         **(base | {"hazards": _hazards(base, answers.get("spot", {}))}),
         in_place=allowed[base["place"]],
-        is_wanted=wanted[base["kind"]],
+        is_wanted=wanted[base["kind"]] & ours,
         held_h=_held_hours(catalog, base["rows"], now),
         seen=_seen(catalog, base["rows"]),
         assumed=_assumed(base, limits),
@@ -158,6 +161,7 @@ def _columns(catalog: Catalog, today: date) -> dict[str, Any]:
         "prices": prices,
         "most": _most(catalog, rows, each[rows], today),
         "own": own[rows],
+        "driven": _driven(catalog, types, of_type, [one[0] for one in kinds], kind) | own[rows],
         "doubts": _doubts(types, of_type, [one[0] for one in kinds], kind),
         "hazards": _usual_hazards(types, of_type, each[rows]),
         "links": links,
@@ -189,6 +193,26 @@ def _links(text: dict[str, Any], own: Flags, rows: Numbers) -> tuple[list[cluste
     mine[where] = own[rows]
     links = [clusters.link(*one, own=bool(mine[i])) for i, one in enumerate(found)]
     return links, where
+
+
+def _driven(
+    catalog: Catalog,
+    names: Sequence[tuple[str, str]],
+    of_type: Numbers,
+    accelerators: Sequence[str],
+    kind: Numbers,
+) -> Flags:
+    import numpy as np
+
+    code = of_type * len(accelerators) + kind
+    different, where = np.unique(code, return_inverse=True)
+    pairs = [divmod(one, len(accelerators)) for one in different.tolist()]
+    found = [
+        not driven.undriven(names[n][0], chip.name, chip.vendor)
+        for n, k in pairs
+        for chip in (catalog.accelerators[accelerators[k]],)
+    ]
+    return np.array(found, dtype=bool)[where]
 
 
 def _doubts(

@@ -6,18 +6,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from difflib import get_close_matches
 from math import ceil, inf
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base import clock
 from tradewind.base.errors import InvalidValue
 from tradewind.base.units import Micros, format_hours, format_money
-from tradewind.catalog import capacity, hazards, ratecard
+from tradewind.catalog import capacity, hazards, places, ratecard
 from tradewind.economics import carbon
 from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
-from tradewind.model import Workload
+from tradewind.model import Workload, driven
+from tradewind.model.areas import SPELLED, countries
 from tradewind.model.plan import Later, Plan, Plans, Relaxation, Surer
 from tradewind.planning import choose, exact, finish, why
 from tradewind.planning.asking import LAST_RESORT, Asking
@@ -171,6 +173,7 @@ class Planner:
 
     def _search(self, workload: Workload, care: Care = USUAL) -> Search:
         shelf = goods(self.catalog, workload.limits, self.now)
+        _named_places(workload.limits, shelf.places)
         return search(
             workload,
             self.model,
@@ -394,6 +397,7 @@ class Planner:
             network=shelf.links[shelf.link_of[good]].words if c.nodes[i] > 1 else "",
             commit=commitment_of(mode),
             spot_by=_spot_by(shelf, good) if mode == "spot" else "",
+            not_ours="" if shelf.own[good] else _not_ours(table.columns["provider"][row], chip),
             **self._moving(row, fast.state_bytes, float(c.every_s[i])),
             **self._emitted(chip, row, kind.each * c.nodes[i] * (c.on_demand_h[i] + c.spot_h[i])),
         )
@@ -450,6 +454,7 @@ class Planner:
             notes.append("the software is taken to be compiled FSDP on GPUs and MaxText on TPUs")
         if self.workload.data is None:
             notes.append("no data is told of, so none is moved or waited for")
+        notes += _areas(found.goods, self.workload.limits)
         if found.outlasted:
             notes.append("a reservation that may end before the work does is not counted on")
         return notes
@@ -477,6 +482,38 @@ _LIFTED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("exclude", "with nothing excluded", {"exclude": None}),
     ("max_accelerators", "with more accelerators", {"max_accelerators": None}),
 )
+
+
+def _areas(shelf: Goods, limits: Limits) -> list[str]:
+    """What the areas among the limits were taken as."""
+    said = []
+    for name in limits.regions or ():
+        if lands := countries(name):
+            lying = [(places.country_of(*place), place) for place in shelf.places]
+            there = [(land, place) for land, place in lying if land in lands]
+            said.append(
+                f"{name} is {len(there)} regions of "
+                f"{len({provider for _, (provider, _) in there})} providers, in "
+                f"{', '.join(sorted({land for land, _ in there}))}; regions of which no country is "
+                f"known are left out ({sum(not land for land, _ in lying)})"
+            )
+    return said
+
+
+def _named_places(limits: Limits, known: Iterable[tuple[str, str]]) -> None:
+    """Raises where a region is named that nobody has: no plan is not an answer to that."""
+    regions = {text for provider, region in known for text in (region, f"{provider}/{region}")}
+    lower = {region.lower(): region for region in sorted(regions)}
+    for name in limits.regions or ():
+        if name.lower() in lower or countries(name) or any(c in name for c in "*?["):
+            continue
+        close = get_close_matches(name.lower(), lower, n=3)
+        near = " or ".join(lower[one] for one in close) or ", ".join(SPELLED.values())
+        raise InvalidValue(f"no region is called {name!r}", hint=f"did you mean {near}?")
+
+
+def _not_ours(provider: str, chip: Accelerator) -> str:
+    return driven.not_ours(provider, chip.name, chip.vendor)
 
 
 def _had_by(shelf: Goods, good: int, held: Sequence[str]) -> str:

@@ -170,13 +170,17 @@ def _picked(
     import numpy as np
 
     wide = max((nodes for _, nodes in of_group), default=0) + 1
-    table = np.full((2, len(goods.kinds), wide), -1)  # the group of each layout
-    others = {
-        group: len(fast.seconds) - len(fast.second) + n for n, group in enumerate(fast.second)
-    }
+    layouts: dict[int, list[int]] = {}  # of a group, as groups of their own
+    usual = len(fast.seconds) - len(fast.second)
+    for number, group in enumerate([*range(usual), *fast.second]):
+        if np.isfinite(fast.seconds[number]):
+            layouts.setdefault(group, []).append(number)
+    deep = max(map(len, layouts.values()), default=1)
+    table = np.full((deep, len(goods.kinds), wide), -1)
     for (kind, nodes), group in of_group.items():
-        if np.isfinite(fast.seconds[group]):
-            table[:, kind, nodes] = group, others.get(group, -1)
+        different = layouts.get(group, [])
+        table[: len(different), kind, nodes] = different
+    depth = (table >= 0).any(axis=1).sum(axis=0)
     modes = allowed_modes(limits)
     ways = [(name, False) for name in modes]
     if dated and "spot" in modes and "on_demand" in modes:
@@ -194,7 +198,7 @@ def _picked(
             rows = _cheapest_zone(goods, rows, price, most, other)
         for nodes in sorted({n for _, n in of_group}):
             several = rows[most[rows] >= nodes]
-            for of_kind in table[:, :, nodes]:
+            for of_kind in table[: depth[nodes], :, nodes]:
                 of_row = of_kind[goods.kind[several]]
                 here = several[of_row >= 0]
                 same = [np.full(len(here), value) for value in (nodes, mode, fall_back)]

@@ -1,7 +1,8 @@
 """How long the work takes on each kind of machine, in each number of them. Pure.
 
-Every layout of every kind is estimated in one go. Of those that very likely fit, two count where
-they differ: one that is fast, and one that is surer to fit and a little slower.
+Every layout of every kind is estimated in one go. Of those that very likely fit a fast one counts,
+and where they differ some that are surer to fit and a little slower: what a plan may lack in time
+it must have in memory, and the other way round.
 """
 
 from __future__ import annotations
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from tradewind.planning.goods import Column
 
 SURE = 0.8  # likelihood to fit that a layout must have
-_SURER = 0.01  # by which a second layout must be, to be worth a look
-_SURELY = 0.995  # from which another layout need not be tried for being surer to fit
 _MEASURED_BAND = 0.35  # half-width in the logarithm, for work carried to another chip
 _COMPUTE = 0.6  # of unknown work that follows the peak; the rest follows the memory's bandwidth
 
@@ -36,11 +35,11 @@ class Care(NamedTuple):
     """How closely a search looks: which layouts it tries, and which of them it takes."""
 
     coarse: float = 2.0  # steps between micro-batches that are tried
-    sure: float = SURE
-    doubts: tuple[float, ...] = (0.5, 8.0)
-    """Powers of the likelihood to fit that a layout's speed is multiplied by, and for each the best
-    is taken: one that fits with 85 % must be 1.08 times as fast as one that surely does, and 3.7
-    times."""
+    fits: tuple[float, ...] = (SURE, 0.9, 0.95, 0.995)
+    """For each of these likelihoods to fit, the best layout that has at least it is taken."""
+    doubt: float = 0.25
+    """Of two, the power of the likelihood to fit that the speed is multiplied by: one that fits
+    with 85 % must be 1.04 times as fast as one that surely does."""
     zones: bool = False  # each zone of a region, and not the cheapest alone
 
 
@@ -113,20 +112,21 @@ def of_training(
     likely = fit_probability(cases, use, constants)
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     # Recompute costs time, so it is tried only where less of it does not surely fit.
-    surely = max(care.sure, _SURELY if any(care.doubts) else SURE)
-    worth = (likely >= care.sure) & ~_leaner_fits(cases, likely >= surely, owner)
+    least, surely = care.fits[0], care.fits[-1]
+    worth = (likely >= least) & ~_leaner_fits(cases, likely >= surely, owner)
     rate = np.zeros(len(owner))
     chosen = np.flatnonzero(worth)
     if len(chosen):
         rate[chosen] = step_time(cases.take(chosen), constants).tokens_per_s[...]
-    wanted = rate * layouts.preference(cases)
-    first, *others = (_best(wanted * likely**doubt, starts, lengths) for doubt in care.doubts)
+    wanted = rate * layouts.preference(cases) * likely**care.doubt
+    first, *others = (_best(wanted * (likely >= fits), starts, lengths) for fits in care.fits)
     fitting = np.maximum.reduceat(rate, starts) > 0
     pick = np.where(fitting, first, _best(-use.peak, starts, lengths))
     kept = cases.take(pick)
     width = half_width(kept)
     speaks = kinds(kept)
-    each = train.total_samples * kept.sequence / kept.devices  # tokens
+    samples = train.total_samples
+    each = samples * kept.sequence / kept.devices  # tokens
 
     def put(i: int, j: int, row: int) -> None:
         found.ways[i] = lists[j][row - int(starts[j])]
@@ -134,7 +134,7 @@ def of_training(
         found.fits[i] = likely[row]
         if rate[row]:
             found.seconds[i] = each[j] / rate[row]
-            found.samples_per_s[i] = train.total_samples / found.seconds[i]
+            found.samples_per_s[i] = samples / found.seconds[i]
 
     for j, i in enumerate(number):
         put(i, j, int(pick[j]))
@@ -147,9 +147,10 @@ def of_training(
             words = f"does not fit by {over:.0f} GB" if over >= 1 else "hardly fits"
             found.why[i] = f"{words}: it needs {found.peak_gb[i]:.0f} GB an accelerator"
             found.kind_of_why[i] = "memory"
-    for other in others:
-        surer = likely[other] > likely[first] + _SURER
-        more = np.flatnonzero(fitting & surer).tolist()
+    taken = first
+    for fits, other in zip(care.fits[1:], others, strict=True):
+        more = np.flatnonzero(fitting & (likely[taken] < fits) & (likely[other] >= fits)).tolist()
+        taken = np.where(likely[other] >= fits, other, taken)
         start = len(found.seconds)
         found = _with_more(found, [number[j] for j in more])
         for n, j in enumerate(more):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradewind.base.units import Micros, format_chance, format_hours, format_money
-from tradewind.model import Limits
+from tradewind.model import Limits, driven
 from tradewind.model.plan import Loser
 from tradewind.planning.goods import allowed_modes
 from tradewind.planning.search import priced
@@ -163,6 +163,10 @@ def _never(
 
     goods = found.goods
     kind = goods.kinds[goods.kind[rows[0]]]
+    if not (goods.driven[rows].any() or limits.accelerators):
+        chip = catalog.accelerators[kind.accelerator]
+        provider, _ = goods.names[int(goods.types[rows[0]])]
+        return "chip", driven.undriven(provider, chip.name, chip.vendor)
     if not goods.is_wanted[rows].any():
         return "limits", f"{kind.accelerator} is not among the accelerators that you allow"
     allowed = rows[goods.in_place[rows]]

@@ -266,8 +266,9 @@ LIMITS = Section(
         Field(
             "regions",
             kinds.list_of(kinds.REGION),
-            "only these, `eu-*` of anyone or `aws/eu-west-1`; globs. Data residency",
-            "[eu-*, aws/eu-central-1]",
+            "only these: `EU`, `US`, `Asia` or a country (`DE`) are all regions there, whatever "
+            "they are called; `eu-*` of anyone, or `aws/eu-west-1`. Data residency",
+            "[EU, aws/eu-west-2]",
         ),
         Field(
             "markets",

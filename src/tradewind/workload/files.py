@@ -47,6 +47,7 @@ def load(
 def known_names(catalog: Catalog | None = None) -> Known:
     """What the catalog (with the account's own machines) and the table of models have names for."""
     from tradewind import catalog as catalogs
+    from tradewind.catalog import places
     from tradewind.catalog.names import provider_name
     from tradewind.estimate import registry
 
@@ -61,6 +62,7 @@ def known_names(catalog: Catalog | None = None) -> Known:
         resolve=catalog.names.resolve,
         provider_name=provider_name,
         model=registry.find,
+        country_of=places.country_of,
     )
 
 

@@ -12,6 +12,8 @@ from fnmatch import fnmatchcase
 from typing import Protocol
 
 from tradewind.base.errors import InvalidValue
+from tradewind.model import areas
+from tradewind.model.areas import countries
 
 
 class Match(Protocol):
@@ -32,6 +34,8 @@ class Known:
     """Our name for a provider: `google` → `gcp`."""
     model: Callable[[str], object] | None = None
     """Raises where no model has that name."""
+    country_of: Callable[[str, str], str] = lambda provider, region: ""
+    """Two letters, of a provider's region; empty where it is not known."""
 
     def provider(self, text: str) -> str:
         """Our name for it; a glob must fit some provider."""
@@ -41,7 +45,12 @@ class Known:
         return name
 
     def region(self, text: str) -> str:
-        """`eu-*`, or `aws/eu-west-1` with our name of the provider."""
+        """`eu-*`, or `aws/eu-west-1` with our name of the provider; `EU`, `Asia` and `DE` are
+        areas, in which some region must be."""
+        if lands := countries(text):
+            there = {self.country_of(p, region) for p in self.regions for region in self.regions[p]}
+            if lands & there:
+                return areas.SPELLED.get(text.strip().upper(), text.strip())
         places = {f"{p}/{region}": p for p in self.regions for region in self.regions[p]}
         bare = {region for regions in self.regions.values() for region in regions}
         if _some(text, bare):
@@ -53,7 +62,8 @@ class Known:
         provider = self.provider_name(head)
         if slash and provider in self.regions:
             raise _unknown(f"region of {provider}", tail, self.regions[provider])
-        raise _unknown("region", text, bare | set(places) if slash else bare)
+        everywhere = bare | set(areas.SPELLED.values())
+        raise _unknown("region", text, everywhere | set(places) if slash else everywhere)
 
     def excluded(self, text: str) -> str:
         """A provider or a region."""

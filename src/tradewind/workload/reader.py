@@ -306,7 +306,10 @@ class _Reader:
         known = self.context.known
         if known is None or not any(known.regions.values()):
             return
-        if not any(limits.allows(p, region) for p in known.regions for region in known.regions[p]):
+        regions = (
+            (provider, region) for provider in known.regions for region in known.regions[provider]
+        )
+        if not any(limits.allows(*place, known.country_of(*place)) for place in regions):
             named = [
                 name
                 for name in ("providers", "regions", "exclude")

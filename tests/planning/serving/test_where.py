@@ -14,6 +14,7 @@ from tests.planning.serving.exhaustive import lightest_for_users
 from tests.planning.serving.test_serving_plan import DAY, SMALL, found, work
 from tradewind.catalog import places
 from tradewind.model import Limits
+from tradewind.model.areas import countries
 from tradewind.planning.serving import document
 from tradewind.planning.serving.planner import Planner, plan
 from tradewind.planning.serving.search import Book, Rates, ask, sooner
@@ -85,7 +86,7 @@ def test_residency_by_country_by_union_and_by_region(wanted: str) -> None:
     best = found(residency=(wanted,)).best
     assert best is not None
     for pool in best.pools:
-        lands = places.countries(wanted)
+        lands = countries(wanted)
         country = places.country_of(pool.provider, pool.region)
         assert country in lands if lands else pool.region.startswith("eu-")
 

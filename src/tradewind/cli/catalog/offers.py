@@ -24,6 +24,7 @@ from tradewind.model import MARKETS, Offer, Price
 if TYPE_CHECKING:
     from rich.text import Text
 
+_ANY_AGE = "36500d"
 _UNIT = {
     "accelerator-hour": "$/acc-h",
     "hour": "$/h",
@@ -58,7 +59,11 @@ _UNIT = {
 @click.option("-m", "--memory", metavar="SIZE", help="Least memory of each accelerator, e.g. 80GB.")
 @click.option("-p", "--provider", multiple=True, metavar="GLOB", help="Provider. Repeatable.")
 @click.option(
-    "-r", "--region", multiple=True, metavar="GLOB", help="Region, e.g. 'eu-*'. Repeatable."
+    "-r",
+    "--region",
+    multiple=True,
+    metavar="GLOB",
+    help="Region: EU, US, Asia, DE, 'eu-*'. Repeatable.",
 )
 @click.option("-z", "--zone", multiple=True, metavar="GLOB", help="Zone. Repeatable.")
 @click.option(
@@ -85,6 +90,7 @@ _UNIT = {
     metavar="TIME",
     help=f"Leave out older prices, e.g. 30d. Default: {FRESH_WITHIN_DAYS}d.",
 )
+@click.option("--stale", is_flag=True, help="Also prices older than that.")
 @click.option("--in-stock", is_flag=True, help="Only what was seen available and has not expired.")
 @click.option(
     "--sort",
@@ -117,6 +123,7 @@ def command(
     memory: str | None,
     max_price: str | None,
     fresh_within: str | None,
+    stale: bool,
     in_stock: bool,
     limit: int | None,
     as_json: bool,
@@ -133,6 +140,8 @@ def command(
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other")
+    if stale and fresh_within:
+        raise click.UsageError("--stale and --fresh-within exclude each other")
     if chart and plot is None:
         raise click.UsageError("--chart says what --plot draws; there is no --plot")
     wanted = [*accelerator, *named]
@@ -141,7 +150,7 @@ def command(
         "count": None if count is None else _count(count),
         "memory_at_least": memory,
         "max_price": max_price,
-        "fresh_within": fresh_within,
+        "fresh_within": _ANY_AGE if stale else fresh_within,
         **{name: value or None for name, value in plain.items()},
     }
     catalog = catalogs.load()
@@ -279,13 +288,41 @@ def _notes(selection: Selection, limit: int, fresh_within: str | None) -> None:
 
 
 def _left_out(selection: Selection, fresh_within: str | None) -> str:
+    """How many, why, and the providers of which nothing is left."""
     days = parse_duration(fresh_within) // 86_400 if fresh_within else FRESH_WITHIN_DAYS
     parts = []
     for kind, number in selection.left_out.most_common():
         words = doubts.KINDS[kind] + (f" (over {days} days old)" if kind == "stale" else "")
         parts.append(f"{number:,} {words}")
-    shown = "" if selection.query.include_marked else "--all shows them, "
-    return f"Left out: {', '.join(parts)}. {shown}`tradewind catalog doctor` says why."
+    stale = ""
+    if "stale" in selection.left_out:
+        stale = "--stale shows those that are old, "
+    shown = "" if selection.query.include_marked else f"{stale}--all shows them, "
+    words = f"Left out: {', '.join(parts)}. {shown}`tradewind catalog doctor` says why."
+    wholly = _silent(selection)
+    if selection and wholly:
+        listed = ", ".join(wholly[:12]) + (" …" if len(wholly) > 12 else "")
+        there = len({*selection.values("provider"), *wholly})
+        words += f" Of {len(wholly)} of {there} providers nothing else is known: {listed}."
+    return words
+
+
+def _silent(selection: Selection) -> list[str]:
+    """Providers that match, all of whose offers are in doubt."""
+    providers = selection.table.columns["provider"]
+    doubtful = {providers[row] for row, _ in selection.doubtful}
+    return sorted(doubtful - set(selection.values("provider")))
+
+
+def _old(selection: Selection, today: date) -> str:
+    """`19 offers of paperspace, 785 days old`, where what matches is old and nothing else."""
+    if set(selection.left_out) != {"stale"}:
+        return ""
+    moments = [date.fromisoformat(reason.rpartition(" ")[2]) for _, reason in selection.doubtful]
+    ages = sorted({(today - moment).days for moment in moments})
+    days = f"{ages[0]}" if len(ages) == 1 else f"{ages[0]} to {ages[-1]}"
+    count = render.count(len(selection.doubtful), "offer")
+    return f"{count} of {', '.join(_silent(selection))}, with prices that are {days} days old"
 
 
 def _nothing(
@@ -303,6 +340,9 @@ def _nothing(
         "instance_type": "--type", "market": "--market", "max_price": "--max-price",
     }  # fmt: skip
     hints: list[str] = []
+    old = "" if in_stock else _old(selection, today)
+    if old:
+        return NotFound(f"no fresh offer matches, but {old}", hint="--stale shows them")
     if in_stock:
         hints.append("nothing matching was seen in stock lately; leave out --in-stock")
     counts = _other_counts(catalog, filters, today)

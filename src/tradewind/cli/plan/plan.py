@@ -102,7 +102,7 @@ def of_the_work(function: Callable[..., Any]) -> Callable[..., Any]:
             ("budget", "MONEY", "Maximum cost, e.g. '$2000'."),
             ("provider", "GLOB", f"Only these providers.{many}"),
             ("exclude", "GLOB", f"Not these providers or regions.{many}"),
-            ("region", "GLOB", f"Only these regions, e.g. 'eu-*' or aws/eu-west-1.{many}"),
+            ("region", "GLOB", f"Only there: EU, US, Asia, DE; 'eu-*', aws/eu-west-1.{many}"),
             ("market", "NAME", f"spot, on_demand, reserved.{many}"),
             ("accelerator", "NAME", f"Only these accelerators.{many}"),
             ("max-nodes", "N", "Most machines at once."),

@@ -125,6 +125,8 @@ def _details(best: Plan, plans: Plans) -> list[str]:
         lines.append(f"spot: {_on_spot(best)}")
     if best.network:
         lines.append(f"network: {best.network}")
+    if best.not_ours:
+        lines.append(f"launch: not by Tradewind: {best.not_ours}")
     if best.had < _SURELY_HAD:
         lines.append(f"capacity: {_capacity(best, plans)}")
     if not best.own and fleet.facts(best.provider).ends == "never":

@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tradewind.base.units import usd
-from tradewind.catalog import alternatives
+from tradewind.catalog import alternatives, places
 from tradewind.economics import facts
 from tradewind.economics.placing import MONTH_S, RUNS, Asked, Way
 from tradewind.planning.placing import managed, owned, requests
@@ -111,7 +111,7 @@ class Places:
         """One container with one or several accelerators, paid by the second."""
         best: tuple[float, Plan, alternatives.Serverless] | None = None
         for offer in alternatives.serverless():
-            if not self.work.limits.allows(offer.provider, offer.region or "any"):
+            if not places.allows(self.work.limits, offer.provider, offer.region or "any"):
                 continue
             plan = self._on_one_container(offer.accelerator, offer.most_accelerators)
             if plan is None:

@@ -18,6 +18,7 @@ from tradewind.estimate import models
 from tradewind.estimate.serving import formats
 from tradewind.estimate.serving.served import Served, find, of_shape
 from tradewind.model import Workload
+from tradewind.model.areas import countries
 from tradewind.model.serve import Serve
 from tradewind.model.serveplan import (
     Alternative,
@@ -120,16 +121,12 @@ class Planner:
         if residency is not None:
             limits = replace(self.workload.limits, regions=residency, exclude=None)
             for name in residency:
-                if len(name) == 2 and not places.countries(name):
+                if len(name) == 2 and not countries(name) & {*places.known_countries()}:
                     raise InvalidValue(
                         f"serve.residency: {name!r} is no country that we know",
                         hint=f"EU, or {', '.join(places.known_countries())}",
                     )
-            lands = {land for name in residency for land in places.countries(name)}
-            allowed = np.array(
-                [limits.allows(*place) or places.country_of(*place) in lands
-                 for place in found.places]
-            )  # fmt: skip
+            allowed = np.array([places.allows(limits, *place) for place in found.places])
             found.in_place = found.in_place & allowed[found.place]
         return found
 

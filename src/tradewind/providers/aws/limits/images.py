@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tradewind.base.errors import InvalidValue
+from tradewind.model.driven import is_old
 from tradewind.providers import remembered
 from tradewind.providers.aws.clients import Account
 from tradewind.providers.aws.limits.zones import TypeFacts
@@ -38,10 +39,6 @@ PARAMETERS = {
 }
 """By what a type computes with, newest first."""
 
-_OLD_GPUS = ("K520", "K80", "M60", "V100")
-"""Of g2, p2, g3 and p3. The images have NVIDIA's open driver, which begins with the T4; their notes
-name G4dn, G5, G6, P4, P5 and P6 (docs.aws.amazon.com/dlami). Newer GPUs are not held against a type
-whether the notes name it or not: the driver (595 in October 2026) knows them."""
 OWN_IMAGE = "tradewind setup aws --image ami-…, with one that can"
 
 _DEBIAN = {"x86_64": "amd64", "arm64": "arm64"}
@@ -78,7 +75,10 @@ def undriven(kind: TypeFacts) -> str:
         return ""
     if kind.gpu_maker.upper() not in ("", "NVIDIA"):
         return f"{kind.name} has GPUs of {kind.gpu_maker}, and our images a driver for NVIDIA's"
-    if any(old in kind.gpu for old in _OLD_GPUS):
+    # Of g2, p2, g3 and p3. The images' notes name G4dn, G5, G6, P4, P5 and P6
+    # (docs.aws.amazon.com/dlami). Newer GPUs are not held against a type whether the notes name
+    # it or not: the driver (595 in October 2026) knows them.
+    if is_old(kind.gpu):
         return f"{kind.name} has {kind.gpu}s, and the driver of our images begins with the T4"
     if kind.gpu_share < 1:
         return f"{kind.name} has a part of a {kind.gpu}, for which our images have no driver"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from tradewind.model.driven import is_old
 from tradewind.providers.base import Refused
 from tradewind.providers.gcp.api import Google
 from tradewind.providers.gcp.facts import IMAGES
@@ -19,7 +20,6 @@ from tradewind.providers.gcp.machines.types import Kind
 OWN_IMAGE = (
     "tradewind setup gcp --image projects/PROJECT/global/images/family/FAMILY names one that can"
 )
-_OLD = ("nvidia-tesla-p4", "nvidia-tesla-p100", "nvidia-tesla-v100", "nvidia-tesla-k80")
 _PARTS = ("g4-standard-6", "g4-standard-12", "g4-standard-24")
 _PLAIN = (
     "centos-cloud",
@@ -52,7 +52,7 @@ def undriven(kind: Kind, offered: Offered | None, image: str) -> str:
         return _undriven_by(image, gpu)
     if (kind.architecture, True) not in IMAGES:
         return f"there is no usual image for {kind.machine_type} ({kind.architecture} with GPUs)"
-    if gpu in _OLD:
+    if is_old(gpu):
         return f"the usual image's driver begins with Turing, and {gpu} is older"
     if kind.machine_type in _PARTS:
         return f"{kind.machine_type} has a part of a GPU, which needs another driver"
