@@ -12,7 +12,7 @@ from tradewind.providers.aws.limits.zones import TypeFacts
 
 def test_the_providers_are_those_with_a_folder() -> None:
     sold = catalogs.load(files.PACKAGED, account=False).providers
-    assert {name for name in registry.RENTED if name in sold} == set(driven.RENTED)
+    assert {name for name in registry.RENTED if name in sold} == set(driven.rented())
 
 
 def test_plans_and_launches_agree() -> None:

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
     from tradewind.api.rented import On
     from tradewind.catalog import Catalog
-    from tradewind.estimate.constants import Constants
     from tradewind.model import Workload
     from tradewind.model.plan import Plans
     from tradewind.planning.planner import Planner
@@ -34,12 +33,11 @@ def planner(
     catalog: Catalog,
     *,
     now: datetime,
-    constants: Constants | None = None,
     on: On | None = None,
 ) -> Planner:
     from tradewind.planning.planner import Planner
 
-    return Planner(workload, catalog, now=now, constants=constants, rates=rates(on))
+    return Planner(workload, catalog, now=now, rates=rates(on))
 
 
 def plan(

@@ -153,8 +153,10 @@ def _asked(file: str, limits: dict[str, Any], again: str, where: Where) -> Asked
             served = Serving(work, catalog, now=now, own=points_of(work)).plans()
             return reading.of_serving(served, catalog, again, where)
         from tradewind.api import planned
+        from tradewind.planning.planner import Planner
 
-        planner = planned.planner(work, catalog, now=now, constants=constants_of(work))
+        rates = planned.rates()
+        planner = Planner(work, catalog, now=now, constants=constants_of(work), rates=rates)
         plans = planner.plans()
         return reading.of_plans(plans, catalog, again, where)
 

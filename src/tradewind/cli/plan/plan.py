@@ -206,9 +206,11 @@ def command(
 
     from tradewind.api import planned
     from tradewind.cli.plan import plantype, planview
+    from tradewind.planning.planner import Planner
     from tradewind.planning.words import what_binds
 
-    planner = planned.planner(work, catalog, now=now, constants=constants_of(work), on=on)
+    rates = planned.rates(on)
+    planner = Planner(work, catalog, now=now, constants=constants_of(work), rates=rates)
     if instead_of is not None:
         _instead_of(planner, catalog, instead_of, nodes, as_json)
         return
