@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from tradewind.base.errors import InvalidValue
-from tradewind.catalog import capacity, clusters, hazards, ratecard
+from tradewind.catalog import capacity, clusters, driven, hazards, ratecard
 from tradewind.catalog.catalog import Catalog
 from tradewind.estimate import models
 from tradewind.estimate.answer import band_of, cases
@@ -22,7 +22,7 @@ from tradewind.estimate.layouts import layouts, preference
 from tradewind.estimate.memory import fit_probability, memory_use
 from tradewind.estimate.question import Question, check
 from tradewind.estimate.time import step_time
-from tradewind.model import Market, Offer, Price, Workload, driven
+from tradewind.model import Market, Offer, Price, Workload
 from tradewind.model.usage import GB
 from tradewind.planning import finish, search, speeds
 from tradewind.planning.rates import Rates, home

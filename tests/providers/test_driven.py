@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tradewind import catalog as catalogs
-from tradewind.catalog import files
-from tradewind.model import driven
+from tradewind.catalog import driven, files
 from tradewind.providers import registry
 from tradewind.providers.aws.limits import images
 from tradewind.providers.aws.limits.zones import TypeFacts

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradewind.catalog import capacity, clusters, hazards, places
+from tradewind.catalog import capacity, clusters, driven, hazards, places
 from tradewind.catalog import query as queries
 from tradewind.catalog.account import rows_of
 from tradewind.catalog.query import Query
 from tradewind.catalog.table import Coded
-from tradewind.model import Limits, driven
+from tradewind.model import Limits
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 from tradewind.base import clock
 from tradewind.base.errors import InvalidValue
 from tradewind.base.units import Micros, format_hours, format_money
-from tradewind.catalog import capacity, hazards, places, ratecard
+from tradewind.catalog import capacity, driven, hazards, places, ratecard
 from tradewind.economics import carbon
 from tradewind.estimate import hardware, models
 from tradewind.estimate.constants import Constants, fitted
 from tradewind.estimate.layouts import Layout
-from tradewind.model import Workload, driven
+from tradewind.model import Workload
 from tradewind.model.areas import SPELLED, countries
 from tradewind.model.plan import Later, Plan, Plans, Relaxation, Surer
 from tradewind.planning import choose, exact, finish, why

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tradewind.base.units import Micros, format_chance, format_hours, format_money
-from tradewind.model import Limits, driven
+from tradewind.catalog import driven
+from tradewind.model import Limits
 from tradewind.model.plan import Loser
 from tradewind.planning.goods import allowed_modes
 from tradewind.planning.search import priced
