@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tradewind.model.plan import Loser, Plan, Plans
 
 _FRONT = 6
+_FASTER = 0.98
 _SURELY_HAD = 0.995  # from which it is not worth a word
 _FAMOUS = 6
 # Accelerators that people ask for, by how their names begin; the ones asked for most come first.
@@ -270,7 +271,7 @@ def _show_front(plans: Plans, few: Sequence[Plan]) -> list[Plan]:
     slow = [plan for plan in rest if plan.hours >= plans.best.hours]
     shown: list[Plan] = []
     for title, chosen in (
-        ("\nFaster for more:", _spread(fast, _FRONT)),
+        ("\nFaster for more:", _spread(_apart(fast), _FRONT)),
         ("\nCheaper, but not within your limits:", _spread(slow, _FRONT // 2)),
     ):
         if chosen:
@@ -282,6 +283,15 @@ def _show_front(plans: Plans, few: Sequence[Plan]) -> list[Plan]:
 
 def _key(plan: Plan) -> tuple[str, str, str, int, tuple[str, ...]]:
     return plan.provider, plan.region, plan.instance_type, plan.nodes, plan.markets
+
+
+def _apart(plans: Sequence[Plan]) -> list[Plan]:
+    """Without those that are hardly faster than one that costs less."""
+    found: list[Plan] = []
+    for plan in reversed(plans):
+        if not found or plan.hours < _FASTER * found[-1].hours:
+            found.append(plan)
+    return found[::-1]
 
 
 def _spread(plans: Sequence[Plan], most: int) -> list[Plan]:
