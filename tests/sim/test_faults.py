@@ -157,6 +157,13 @@ def test_gangs_that_are_broken_off_count_by_their_machines() -> None:
     assert simulate(91_025_604).violation == ""
 
 
+@pytest.mark.parametrize("seed", [92_076_480, 92_150_104])
+def test_what_others_have_just_recorded_counts(seed: int) -> None:
+    """A lender's refusal is not written down for a run that another has just ended; and a deadline
+    that is lost in one queue is not lost where another way makes it."""
+    assert simulate(seed).violation == ""
+
+
 def test_a_ledger_that_moves_bytes_for_nothing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     def free(usage: Usage, rates: Rates) -> list[Line]:
         return [line for line in lines(usage, rates) if not line.moved]

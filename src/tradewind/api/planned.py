@@ -37,7 +37,7 @@ def planner(
 ) -> Planner:
     from tradewind.planning.planner import Planner
 
-    return Planner(workload, catalog, now=now, rates=rates(on))
+    return Planner(workload, catalog, now=now, rates=rates(on), checked=on is not None)
 
 
 def plan(

@@ -31,7 +31,8 @@ def lend(memory: RunMemory, action: Lend, watch: float) -> Steps[Warned | None]:
             memory.lent[whose] -= action.for_s / 2 - LENT_S
         legs = memory.state.requests.items()
         leg = next(number for number, each in legs if each.launch_id == action.launch_id)
-        if memory.state.warned.get("pass", 0) < leg:
+        over = memory.state.phase not in ("waiting", "active")  # another has recorded it just now
+        if not over and memory.state.warned.get("pass", 0) < leg:
             who = f"machine {whose}" if action.machine_id else f"leg {leg}, in its queue,"
             why = f"{who} was lent no new pass to the store: {error}"
             return Warned(about="pass", level=leg, reason=why)

@@ -56,6 +56,7 @@ def after(
     queued = state.queued
     if queued and queued.state == "requested" and not queued.request.way.facts.queues:
         return []  # its answer is a moment away
+    everywhere = ways
     if state.queued:  # one queue is enough; what waits there is a choice like any other
         ways = (*(way for way in ways if not way.facts.queues), state.queued.request.way)
     left = None if most is None else most - exposed(state, seen) - kept
@@ -70,6 +71,10 @@ def after(
     fitting = tuple(way for way in affordable if opening.fits(way, open_s))
     question = forecast.known(state, spec, seen, fitting or affordable or usable or ways, now, left)
     if progress.is_lost(state, spec, question):
+        others = forecast.known(state, spec, seen, everywhere, now, left)
+        if queued is not None and not progress.is_lost(state, spec, others):
+            why = "waiting in this queue it would be late, and elsewhere it need not be"
+            return [LegOver(leg=queued.number, cause="moved", reason=why)]
         return [Ended(outcome="too_late", reason="no machine can meet the deadline (hard: true)")]
     choice, trouble = ask(policy, question)
     chosen = None if choice.option is None else question.options[choice.option]

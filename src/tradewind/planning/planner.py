@@ -56,9 +56,11 @@ class Planner:
         now: datetime,
         constants: Constants | None = None,
         rates: Rates | None = None,
+        checked: bool = False,
     ) -> None:
         """`rates`: what is charged for beside machines; without them only data and checkpoints are,
-        by the rate card."""
+        by the rate card. `checked`: regions of the workload are known to be, though nobody may sell
+        anything there just now."""
         if workload.serve is not None:
             raise InvalidValue(
                 "the workload is a model to be served, not work that ends",
@@ -74,6 +76,7 @@ class Planner:
         self.workload, self.catalog, self.now = workload, catalog, now
         self.constants = constants or fitted()
         self.rates = rates or Rates(ratecard.card())
+        self._checked = checked
         self.model = _model(workload)
         deadline = workload.limits.deadline_at(now)
         self.deadline_s = (deadline - now).total_seconds() if deadline else inf
@@ -173,7 +176,8 @@ class Planner:
 
     def _search(self, workload: Workload, care: Care = USUAL) -> Search:
         shelf = goods(self.catalog, workload.limits, self.now)
-        _named_places(workload.limits, shelf.places)
+        if not self._checked:
+            _named_places(workload.limits, shelf.places)
         return search(
             workload,
             self.model,

@@ -190,6 +190,7 @@ def test_one_who_may_read_no_nodes(rented: Rented, cluster: Control) -> None:
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete", "list"]},
         {"apiGroups": [""], "resources": ["secrets", "services"], "verbs": ["create", "patch"]},
         {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]},
+        {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["get"]},
     ]  # fmt: skip
     meta = {"apiVersion": f"{group}/v1", "metadata": {"name": "us"}}
     cluster.make(f"{space}/roles", meta | {"kind": "Role", "rules": rules})

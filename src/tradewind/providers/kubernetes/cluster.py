@@ -104,7 +104,7 @@ class OneCluster:
         notes = (found.metadata.annotations if found else None) or {}
         if labels.used_by(self._owner) not in notes:
             raise Refused(
-                "not_allowed",
+                "not_allowed" if found else "not_found",
                 f"the service account {name} in namespace {space} of {self.place} "
                 + ("was not set up for this store" if found else "is not there"),
                 hint=f"nothing is launched by it; {again} notes it there",
