@@ -25,8 +25,8 @@ WHO = "tradewind.providers.kubernetes"
 TOOLS = ("cat", "cp", "dirname", "mkdir", "mkfifo", "rm", "sh", "sleep", "tee")
 """What any image with a shell has."""
 ENDS_WELL = """
-import signal, sys, time
-signal.signal(signal.SIGTERM, lambda *_: (print("heard", flush=True), sys.exit(5)))
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: (os.write(1, b"heard\\n"), sys.exit(5)))
 print("begun", sys.argv[1], flush=True)
 while True: time.sleep(0.05)
 """
